@@ -74,4 +74,4 @@ def _requests(
         option = name.removeprefix("control_plane_")
         for objection in role_variables.value_errors(name, given.get(option, {}), {"type": "dict"}):
             raise Refusal(objection)
-    return requests.requests(**given, preserved=to_plain(preserved or {}).get("control_plane", {}))
+    return requests.build_requests(**given, preserved=to_plain(preserved or {}).get("control_plane", {}))

@@ -18,7 +18,7 @@ from ...module_utils._plan.static_pod import rollout as control_planes
 from ...module_utils._plan.static_pod.static_pod_results import (
     IncludedFile,
     LeaseState,
-    OwnPart,
+    OwnShare,
     StaticPodDecision,
     StaticPodHost,
     StaticPodSettings,
@@ -62,7 +62,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         return self._with_plan(self._pass.own.start)
 
     def _checked_settings(self) -> StaticPodSettings:
-        given = {**self._settings, "static_pods": requests.named(self._settings["static_pods"])}
+        given = {**self._settings, "static_pods": requests.naming_path(self._settings["static_pods"])}
         settings: StaticPodSettings = self._typed_settings(given)
         return dataclasses.replace(
             settings,
@@ -82,7 +82,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         plan_only = self._step_settings.plan_only or (
             self._play.check_mode and bool(control_planes.kubelet_refusal(hosts, ()))
         )
-        turns = [] if plan_only and not self._step_settings.plan_only else control_planes.turns(hosts)
+        turns = [] if plan_only and not self._step_settings.plan_only else control_planes.turn_order(hosts)
         started_at = min(host.start.at for host in hosts.values())
         # Where everything was planned again, that was after the last decision.
         planned_at = previous.at if previous and previous.at is not None and not previous.plan_only else started_at
@@ -99,7 +99,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             told=self._decision_warnings(hosts, previous),
         )
         persistence = self._plan_persistence(hosts)
-        refusal = control_planes.refusal(hosts, self._play.host, self._play.play_hosts, self._play.batch_hosts)
+        refusal = control_planes.planning_refusal(hosts, self._play.host, self._play.play_hosts, self._play.batch_hosts)
         refusal = refusal or self._kubelet_refusal(hosts)
         # A run that is to write kubeadm-config and cannot is refused before its first write.
         if not refusal and persistence and (why := persistence.refusal()):
@@ -148,11 +148,11 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         run has changed something since."""
         # With serial, the others have a batch of their own.
         others = self._play.excluded_by_serial()
-        found = control_planes.taking_no_part(
+        found = control_planes.skipped_lines(
             hosts, [host for host in self._skipped_hosts(hosts) if host not in others]
         )
         if previous and previous.lease.stale:
-            found = [*previous.told, *rollout_lease.meanwhile(previous.outdated, hosts)]
+            found = [*previous.told, *rollout_lease.changes_meanwhile(previous.outdated, hosts)]
         return found
 
     @property
@@ -188,23 +188,23 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
     def _check_access(self, hosts: Hosts[StaticPodHost], rights: t.Sequence[access.Right]) -> tuple[str, list[str]]:
         """Why the account must not start what it could not finish, empty when it has these rights, and a warning where that is not known. A
         repair does not wait for an API server that may be what it repairs."""
-        if not rights or control_planes.impaired(hosts):
+        if not rights or control_planes.impaired_hosts(hosts):
             return "", []
         purpose = "control_plane needs until its last write"
-        result, refusal = self._review_rights(rights, control_planes.cluster(hosts), purpose)
+        result, refusal = self._review_rights(rights, control_planes.expected_cluster(hosts), purpose)
         return refusal, [f"not verified: {what}" for what in access.unverified_rights(result, purpose)]
 
     def _lease_admission(self, hosts: Hosts[StaticPodHost], plan_age: int) -> rollout_lease.Admission:
         """Acquire the Lease."""
-        request = rollout_lease.acquisition(hosts, self._pass.own.settings, holder_name(), plan_age)
+        request = rollout_lease.acquire_request(hosts, self._pass.own.settings, holder_name(), plan_age)
         result = self._modules.run("rollout_lease", request, LeaseResult, is_plan=self._is_dry)
-        return rollout_lease.admission(hosts, result, holder_name(), self._skipped_hosts(hosts), dry=self._is_dry)
+        return rollout_lease.check_admission(hosts, result, holder_name(), self._skipped_hosts(hosts), dry=self._is_dry)
 
-    def admit(self) -> OwnPart:
+    def admit(self) -> OwnShare:
         """Take this host's own part of what was decided: its files, the hosts that it observes first, and who uses the API for it."""
         decision = self._coordinator.decision
         if decision and decision.failed:
-            return OwnPart()
+            return OwnShare()
         barrier = rollout.step_refusal(self._pass.hosts(), "decide")
         if barrier or not decision:
             raise Refusal(f"Nothing was changed on {self._play.host}. {barrier}")
@@ -213,11 +213,11 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         lost = decision.planned[: decision.planned.index(host)]
         end_api = self._api_host(hosts, lost=lost)
         if decision.lease.stale:
-            return OwnPart(files=(IncludedFile(_REPLAN, _ALL),), end_api=end_api)
+            return OwnShare(files=(IncludedFile(_REPLAN, _ALL),), end_api=end_api)
         # Files are included in the order of the hosts, so what the last one includes is behind all others.
         is_last = decision.persists and host == decision.planned[-1]
         persist = (IncludedFile(_PERSIST, host),) if is_last else ()
-        found = OwnPart(verifies=decision.planned if is_last else None, end_api=end_api)
+        found = OwnShare(verifies=decision.planned if is_last else None, end_api=end_api)
         # With its host, without which it would be one file for all hosts.
         turn = (IncludedFile(_TURN, host),) if host in decision.turns else ()
         if turn:
@@ -225,8 +225,8 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             observes = [] if is_first and decision.is_ready else decision.planned
             found = dataclasses.replace(found, observes=observes, turn_api=self._api_host(hosts, changing=[host]))
         # What is down and repaired has its turn before the others.
-        first, then = (turn, persist) if control_planes.repairs(self._pass.own) else ((), (*turn, *persist))
-        is_repair = any(control_planes.repairs(hosts[name]) for name in decision.turns)
+        first, then = (turn, persist) if control_planes.is_repair(self._pass.own) else ((), (*turn, *persist))
+        is_repair = any(control_planes.is_repair(hosts[name]) for name in decision.turns)
         files = (IncludedFile(_REPAIRS_FIRST, _ALL),) if is_repair else then
         return dataclasses.replace(found, files=files, first=first, then=then)
 
@@ -245,7 +245,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             self._pass.own.settings.control_plane_api_host,
             reachable=[host for host in self._play.play_hosts if host not in lost],
             changing=changing,
-            impaired=control_planes.impaired(hosts),
+            impaired=control_planes.impaired_hosts(hosts),
         )[0]
 
     @property

@@ -48,7 +48,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
 
     def planned_reports(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
         """What was planned, by host and static pod, and of kubeadm-config."""
-        found: dict[str, Report] = dict(control_planes.reports(self._pass.hosts(hosts), dry=True))
+        found: dict[str, Report] = dict(control_planes.build_reports(self._pass.hosts(hosts), dry=True))
         decision = self._coordinator.decision
         if decision and decision.persists:
             change = {"field": "kubeadm_config", "key": "settings", "before": None, "after": True}
@@ -70,7 +70,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
             return PodsObserved(host=host, msg=problem or "no answer", awaited=[host])
         if problem := control_planes.unknown_readiness([pod.name for pod in pods], info.unreadable_files):
             return PodsObserved(host=host, msg=problem)
-        return PodsObserved(host=host, static_pods=pods, awaited=control_planes.awaited(self._pass.host(host), pods))
+        return PodsObserved(host=host, static_pods=pods, awaited=control_planes.awaited_pods(self._pass.host(host), pods))
 
     def turn(self) -> Turn:
         """Let this host begin when those before it are done and all others are ready."""
@@ -80,17 +80,17 @@ class ControlPlaneRollout(ControlPlaneDecision):
         self._refuse(control_planes.turn_refusal(hosts, host, self._play.play_hosts, decision.turns))
         self._refuse(rollout_lease.turn_refusal(decision.lease, is_needed=needs_lease))
         if why := control_planes.readiness_refusal(hosts, host):
-            return Turn(failed=True, msg=why, stopped_by=control_planes.not_ready(hosts, host))
+            return Turn(failed=True, msg=why, stopped_by=control_planes.hosts_not_ready(hosts, host))
         self._refuse(self._renewal_refusal(hosts, decision, host))
         pass_id = self._pass.own.start.pass_id
-        return Turn(changes=tuple(Item(name, pass_id) for name in control_planes.order(self._pass.own)))
+        return Turn(changes=tuple(Item(name, pass_id) for name in control_planes.pods_in_order(self._pass.own)))
 
     def _renewal_refusal(self, hosts: Hosts[StaticPodHost], decision: StaticPodDecision, host: str | None) -> str:
         """Renew the Lease for as long as the turn of a host may take; None: as kubeadm-config is written. Returns why that may not begin."""
         if not decision.lease.held:
             return ""
         plan_age = int(time.time() - decision.planned_at)
-        request = rollout_lease.renewal(hosts, host, holder_name(), plan_age)
+        request = rollout_lease.renew_request(hosts, host, holder_name(), plan_age)
         return rollout_lease.renewal_refusal(self._modules.run("rollout_lease", request, LeaseResult))
 
     def verify(self) -> ConfigVerified:
@@ -131,9 +131,9 @@ class ControlPlaneRollout(ControlPlaneDecision):
         decision, host = self._coordinator.decision, self._play.host
         # Where nothing was decided, each host reports its own plan.
         hosts = self._pass.hosts(decision.planned if decision else [host])
-        reports = control_planes.reports(hosts, dry=decision is None or decision.plan_only)
+        reports = control_planes.build_reports(hosts, dry=decision is None or decision.plan_only)
         own = self.with_parts(reports.get(host, {}), {})
-        if decision is None or control_planes.speaker(hosts) != host:
+        if decision is None or control_planes.choose_reporter(hosts) != host:
             return PassEnd(report=own)
         warning, resumption = self._release_lease(hosts, decision)
         # The plan of a run that failed does not have what it left on a node.
@@ -142,18 +142,18 @@ class ControlPlaneRollout(ControlPlaneDecision):
         last = self._pass.host(decision.planned[-1])
         persistence_lines = persistence.lines(last.written, diff=self._play.diff_mode) if persistence else []
         first = [line for line in persistence_lines[:1] if line.startswith("WARNING")]
-        warnings = [*decision.told, warning, *control_planes.beside(hosts)]
+        warnings = [*decision.told, warning, *control_planes.unplanned_problems(hosts)]
         lines = [
             *first,
             *(f"WARNING: {warning}" for warning in warnings if warning),
             *(self._unverified_lines(hosts, reports) if decision.turns else ()),
-            *report.left_alone_lines(control_planes.left_alone(reports)),
+            *report.left_alone_lines(control_planes.left_alone_settings(reports)),
             *(control_planes.undone_by_upgrade(reports) if persistence is None else ()),
             *persistence_lines[len(first) :],
             *report.unverified_lines(_unrehearsed_settings(last) if last.written else ()),
             resumption,
         ]
-        others = {name: self.with_parts(reports[name], {}) for name in control_planes.lost(hosts)}
+        others = {name: self.with_parts(reports[name], {}) for name in control_planes.lost_hosts(hosts)}
         return PassEnd(report=own, lines=[line for line in lines if line], others=others)
 
     def run_fields(self, reports: t.Mapping[str, Json]) -> Json:
@@ -190,12 +190,12 @@ class ControlPlaneRollout(ControlPlaneDecision):
 
     def _release_lease(self, hosts: Hosts[StaticPodHost], decision: StaticPodDecision) -> tuple[str, str]:
         """Let other runs in again, unless a change may still go on. Returns a warning and what the next run needs, either may be empty."""
-        request = rollout_lease.release(hosts, holder_name()) if decision.lease.held else None
+        request = rollout_lease.release_request(hosts, holder_name()) if decision.lease.held else None
         if request is None:
             return "", ""
         result = self._modules.run("rollout_lease", request, LeaseResult)
         warning = rollout_lease.release_warning(holder_name(), result)
-        return warning, "" if warning else rollout_lease.resumption(hosts)
+        return warning, "" if warning else rollout_lease.resume_hint(hosts)
 
 
 def _step_result(result: ModuleResult) -> Json:

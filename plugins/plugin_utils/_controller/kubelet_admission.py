@@ -125,7 +125,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
     def _repairs_control_planes(self) -> bool:
         """Whether this is the plan of a run that repairs a control plane, which must not wait for its API. The kubelets are compared after that."""
         planes = RolloutPass(self._play, "control_plane", StaticPodHost)
-        return self._step_settings.plan_only and bool(control_planes.impaired(planes.hosts()))
+        return self._step_settings.plan_only and bool(control_planes.impaired_hosts(planes.hosts()))
 
     def _end_api(self, decision: KubeletDecision) -> ApiHost:
         """Who uses the API for a host that does not decide: if it ends the rollout for all, those before it were lost."""

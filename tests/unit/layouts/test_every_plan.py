@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan, reconciliation
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.manifest import Manifest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, diff
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, build_diff
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets, layouts, static_pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, rollback
 
@@ -72,7 +72,7 @@ def test_a_static_pod_is_changed_and_comes_back(node: str, name: str, kind: str)
     done = static_pods.planned(state, **desired)
     assert done.operations
     assert only_these(before.pod, done.after.pod, {"containers", "volumes", "priority", "priorityClassName"})
-    shown_diff = diff(done)
+    shown_diff = build_diff(done)
     assert shown_diff[0]["before"] != shown_diff[0]["after"]
     assert "s3cret" not in str(shown_diff)
 

@@ -50,7 +50,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
 def unverified_cluster(pod: static_pods.StaticPod) -> list[str]:
     """What is unknown, or unhealthy, of the cluster of a member that has nothing to change, each with the reason."""
     cluster, failure = _read_cluster(pod.manifest)
-    problems = [failure] if cluster is None else etcd_change.risks(cluster).found
+    problems = [failure] if cluster is None else etcd_change.assess_risks(cluster).found
     return [f"whether it takes writes and has its members: {each}" for each in problems]
 
 
@@ -76,12 +76,12 @@ def _refuse_no_clients(plan: static_pod.StaticPodPlan) -> None:
 
 
 def _is_without_risks(result: _ClusterResult) -> bool:
-    return result[0] is not None and not etcd_change.risks(result[0]).found
+    return result[0] is not None and not etcd_change.assess_risks(result[0]).found
 
 
 def _refuse_risks(pod: static_pods.StaticPod, cluster: etcd_change.Cluster, node: PreflightContext) -> list[str]:
     """Refuse a risk while there is something to lose, unless it is forced."""
-    risks = etcd_change.risks(cluster)
+    risks = etcd_change.assess_risks(cluster)
     warnings = [risks.warning] if risks.warning else []
     if not risks.found:
         return warnings

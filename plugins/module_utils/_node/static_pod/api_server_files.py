@@ -91,7 +91,7 @@ def _encryption_findings(before: ComponentFiles, after: ComponentFiles) -> list[
     if former == planned:
         return []
     try:
-        found = encryption.findings(
+        found = encryption.find_risks(
             _parse_encryption(*former, "now"),
             _parse_encryption(*planned, "with the change"),
             lambda resource, key: etcd_client.count_values(before, resource, key.wrote),
@@ -128,7 +128,7 @@ def _unread_encryption_findings(running: ComponentFiles, before: ComponentFiles,
     try:
         planned = _parse_encryption(*_read_content(after, _ENCRYPTION), "with the change")
         # The edit may have dropped resources; nearly every cluster encrypts this one.
-        resources = dict.fromkeys(["secrets", *map(encryption.name_of, planned.keys)])
+        resources = dict.fromkeys(["secrets", *map(encryption.resource_name, planned.keys)])
         number = sum(etcd_client.count_values(before, resource, planned.is_foreign) for resource in resources)
         found = f"no key of it can read {number} stored value{'s' if number > 1 else ''}" if number else ""
     except KubeadmError as exc:
@@ -191,7 +191,7 @@ def _plugin_findings(files: ComponentFiles, path: str) -> list[str]:
     enabled, disabled = (files.flags(f"{which}-admission-plugins") for which in ("enable", "disable"))
     found = []
     for name, plugin in access.parse_plugins(files.read(path), path).items():
-        if access.is_plugin_judged(name, enabled, disabled):
+        if access.is_plugin_checked(name, enabled, disabled):
             settings = plugin.configuration
             if settings is None and plugin.path:
                 settings = access.parse_plugin_settings(files.read(plugin.path), name)

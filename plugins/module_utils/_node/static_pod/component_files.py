@@ -295,7 +295,7 @@ def path_on_host(path: str, mount: Mount) -> str:
 def _refuse_uncovered_files(plan: static_pod.StaticPodPlan) -> None:
     directories = [mount.host_path.rstrip("/") for mount in plan.after.mounts()]
     for change in plan.files:
-        if change.wanted and not any(
+        if change.is_desired and not any(
             change.path == directory or change.path.startswith(directory + "/") for directory in directories
         ):
             raise Refusal(

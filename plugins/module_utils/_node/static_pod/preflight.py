@@ -105,14 +105,18 @@ def refuse_slow_renewal(name: str, running: ComponentFiles, plan: static_pod.Sta
         return
     former, found = map(_read_renewal, (running, ComponentFiles.planned(plan)))
     if found is not None and found != former:
-        leader_election.refuse_slow(found)
+        leader_election.refuse_slow_renewal(found)
 
 
 def _read_renewal(files: ComponentFiles) -> leader_election.Renewal | None:
     """None for a file that cannot be read, which the rehearsal refuses."""
     path = files.flag("config")
     try:
-        return leader_election.of_file(files.read(path), files.flag) if path else leader_election.of_flags(files.flag)
+        return (
+            leader_election.renewal_of_file(files.read(path), files.flag)
+            if path
+            else leader_election.renewal_of_flags(files.flag)
+        )
     except KubeadmError:
         return None
 

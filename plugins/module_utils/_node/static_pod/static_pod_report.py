@@ -17,7 +17,7 @@ from ..._plan.common.ownership import Change, Values
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod import pod_fields, reconciliation
 from ..._plan.static_pod.manifest import Manifest
-from ..._plan.static_pod.plan import diff
+from ..._plan.static_pod.plan import build_diff
 from ..._plan.transaction.previous_change import Rollback
 from ..kubelet.kubelet_down import read_any_kubelet
 from ..kubelet.kubelet_reader import Kubelet, manifest_files, version_warnings
@@ -71,7 +71,7 @@ def _plan_rollback(
     """What reverting a change comes to: the operations, and the difference of the manifest."""
     pod = static_pods.read_static_pod(name, directory, node_name)
     plan = static_pod.plan_undo(name, rollback, static_pod.State(pod.manifest, pod.record, {}))
-    return plan.operations, [entry for entry in diff(plan) if entry["after_header"] == pod.path]
+    return plan.operations, [entry for entry in build_diff(plan) if entry["after_header"] == pod.path]
 
 
 def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
@@ -126,9 +126,9 @@ def _describe_owned(pod: static_pods.StaticPod, values: Values) -> Json:
     found = reconciliation.reconcile(pod.record, values, image=image, written_image=pod.written_image)
     files = {path: entry for path, entry in pod.record.get("files", {}).items() if os.path.lexists(path)}
     return {
-        "owned": reconciliation.names(reconciliation.with_files(found.kept, files)),
-        "lost": reconciliation.names(found.lost),
-        "removed": reconciliation.names(found.removed),
+        "owned": reconciliation.keys_by_field(reconciliation.add_files(found.unchanged, files)),
+        "lost": reconciliation.keys_by_field(found.lost),
+        "removed": reconciliation.keys_by_field(found.removed),
     }
 
 

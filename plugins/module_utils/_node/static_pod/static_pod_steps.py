@@ -15,7 +15,7 @@ from ..._engine.node import NODE, Host, hide_secrets, read_last_log_lines
 from ..._plan.common.verdict import Verdict
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.desired import SETTINGS, Desired, parse_desired
-from ..._plan.static_pod.plan import State, StaticPodPlan, diff
+from ..._plan.static_pod.plan import State, StaticPodPlan, build_diff
 from ..etcd import etcd_preflight
 from ..kubelet.kubelet_down import read_running_kubelet
 from ..kubelet.kubelet_reader import Kubelet, version_warnings
@@ -189,7 +189,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         """The result of the module, whatever step it reached."""
         rollback = observed.previous.rollback if observed and plan and plan.operations else None
         return {
-            **self._report(plan, diff(plan) if plan and self._diff else ()),
+            **self._report(plan, build_diff(plan) if plan and self._diff else ()),
             "manifest": self._manifest,
             "snapshot": self._snapshot,
             "lost": plan.lost if plan else {},

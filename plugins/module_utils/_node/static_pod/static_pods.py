@@ -21,7 +21,7 @@ from ..._plan.common import ownership, times
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.common.file_values import FileVersion
 from ..._plan.documents import configuration
-from ..._plan.static_pod.desired import WantedFile
+from ..._plan.static_pod.desired import DesiredFile
 from ..._plan.static_pod.manifest import Manifest
 from ..kubelet.kubelet_reader import manifest_files
 from ..transaction.file_versions import read_version, refuse_unsafe
@@ -123,7 +123,7 @@ def read_files(paths: t.Iterable[str]) -> dict[str, FileVersion | None]:
     return files
 
 
-def read_accounts(files: t.Iterable[WantedFile]) -> tuple[dict[str, int], dict[str, int]]:
+def read_accounts(files: t.Iterable[DesiredFile]) -> tuple[dict[str, int], dict[str, int]]:
     """The number of each owner and group that a task names for its files, as this node knows them. Raises Refusal."""
     users: dict[str, int] = {}
     groups: dict[str, int] = {}

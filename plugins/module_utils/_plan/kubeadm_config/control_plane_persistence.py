@@ -157,7 +157,7 @@ class Persistence:
         return {
             "settings": self._settings(),
             "verified": {"before": text_digest(plan.before), "after": text_digest(plan.after)},
-            "cluster": control_planes.cluster(self.hosts),
+            "cluster": control_planes.expected_cluster(self.hosts),
         }
 
     def _settings(self) -> Json:

@@ -26,7 +26,7 @@ _NEEDED = {
 }
 _KUBELETS = "kubelets"
 # A request for the health of an API server is authorized, too; kubeadm's probes carry no name.
-_VITAL_CALLERS = (
+_REQUIRED_CALLERS = (
     _KUBELETS,
     "administrators",
     "service accounts of kube-system",
@@ -41,10 +41,10 @@ _VITAL_CALLERS = (
 
 @dataclasses.dataclass(frozen=True)
 class Authorizer:
-    """One of those that are asked in turn.
+    """One of those that decide in turn.
 
-    denies: whether it denies what it could not judge, because its webhook does not answer. has_conditions: whether
-    it is asked about some requests only.
+    denies: whether it denies what it could not decide, because its webhook does not respond. has_conditions: whether
+    it decides about some requests only.
     """
 
     type: str
@@ -54,7 +54,7 @@ class Authorizer:
 
 
 def authorizers_of_modes(modes: t.Sequence[str]) -> list[Authorizer]:
-    """The authorizers of the flag C(authorization-mode). A webhook of flags has no opinion where it does not answer."""
+    """The authorizers of the flag C(authorization-mode). A webhook of flags has no opinion where it does not respond."""
     return [Authorizer(mode) for mode in modes or [_ALWAYS_ALLOW]]
 
 
@@ -87,7 +87,7 @@ def authorizer_findings(authorizers: t.Sequence[Authorizer]) -> list[str]:
 
 def _denials(webhook: Authorizer, before: t.Collection[str]) -> t.Iterator[str]:
     """Who may be denied while a webhook does not answer. Whom an authorizer before it allows does not meet it."""
-    callers: t.Sequence[str] = _VITAL_CALLERS
+    callers: t.Sequence[str] = _REQUIRED_CALLERS
     if _RBAC in before:
         callers = () if _NODE in before else (_KUBELETS,)
     if not callers:
@@ -135,8 +135,8 @@ def parse_plugin_settings(content: bytes, plugin: str) -> t.Any:
     return configuration.read(content, f"configuration of {plugin}", lambda data: {**data})
 
 
-def is_plugin_judged(plugin: str, enabled: t.Container[str], disabled: t.Container[str]) -> bool:
-    """Whether a plugin is judged here, and at work. enabled, disabled: by the flags. PodSecurity is on by default."""
+def is_plugin_checked(plugin: str, enabled: t.Container[str], disabled: t.Container[str]) -> bool:
+    """Whether a plugin is checked here, and active. enabled, disabled: by the flags. PodSecurity is on by default."""
     return plugin in _FINDINGS and (plugin in enabled or (plugin == POD_SECURITY and plugin not in disabled))
 
 
@@ -145,7 +145,7 @@ def plugin_findings(plugin: str, settings: t.Any) -> list[str]:
     return _FINDINGS[plugin](settings or {})
 
 
-def _of_pod_security(settings: t.Mapping[str, t.Any]) -> list[str]:
+def _pod_security_findings(settings: t.Mapping[str, t.Any]) -> list[str]:
     level = (settings.get("defaults") or {}).get("enforce") or "privileged"
     if level == "privileged" or KUBE_SYSTEM in ((settings.get("exemptions") or {}).get("namespaces") or []):
         return []
@@ -155,7 +155,7 @@ def _of_pod_security(settings: t.Mapping[str, t.Any]) -> list[str]:
     ]
 
 
-def _of_image_policy(settings: t.Mapping[str, t.Any]) -> list[str]:
+def _image_policy_findings(settings: t.Mapping[str, t.Any]) -> list[str]:
     if (settings.get("imagePolicy") or {}).get("defaultAllow") is True:
         return []
     return [
@@ -165,6 +165,6 @@ def _of_image_policy(settings: t.Mapping[str, t.Any]) -> list[str]:
 
 
 _FINDINGS: dict[str, t.Callable[[t.Mapping[str, t.Any]], list[str]]] = {
-    POD_SECURITY: _of_pod_security,
-    IMAGE_POLICY: _of_image_policy,
+    POD_SECURITY: _pod_security_findings,
+    IMAGE_POLICY: _image_policy_findings,
 }

@@ -23,7 +23,7 @@ from . import pod_fields
 SETTINGS = ("feature_gates", "admission_plugins", "args", "env", "volumes", *pod_fields.FIELDS, "files")
 _VOLUME_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 # Where a mount would stand over the component's binary and its libraries, or over what every container needs.
-_OF_THE_IMAGE = frozenset(
+_RESERVED_MOUNT_PATHS = frozenset(
     ("/", "/bin", "/dev", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/local")
 ) | {"/usr/local/bin", "/usr/local/sbin", "/usr/sbin"}
 _ACCOUNT = re.compile(r"[0-9]{1,9}|[A-Za-z_][A-Za-z0-9_.@-]*\$?")
@@ -38,8 +38,8 @@ _OWN_OPTION = {
 
 
 @dataclasses.dataclass(frozen=True)
-class WantedFile:
-    """A file that the task names. version: None when the task removes it. sensitive: never show its content.
+class DesiredFile:
+    """A file that the task names. version: None when the task removes it. sensitive: never display its content.
 
     owner, group: a name of the node's or a number, None to leave what is there.
     """
@@ -53,7 +53,7 @@ class WantedFile:
 
 @dataclasses.dataclass(frozen=True)
 class Desired:
-    """What a task asks for, checked and in canonical form.
+    """What a task requests, checked and in canonical form.
 
     values: field -> key -> value, None to remove. state: what to do with the named keys. complete: the fields of which everything else
     that we own goes back. restore_removed: whether what someone took out of the manifest is set again.
@@ -61,7 +61,7 @@ class Desired:
 
     name: str
     values: Values
-    files: tuple[WantedFile, ...]
+    files: tuple[DesiredFile, ...]
     state: str
     complete: frozenset[str]
     restore_removed: bool = False
@@ -78,14 +78,14 @@ def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
             gate: option_values.parse_gate(gate, value) for gate, value in (params["feature_gates"] or {}).items()
         },
         "admission_plugins": {
-            plugin: _plugin(plugin, value) for plugin, value in (params["admission_plugins"] or {}).items()
+            plugin: _parse_plugin(plugin, value) for plugin, value in (params["admission_plugins"] or {}).items()
         },
         "args": {
             flags.normalise(name): option_values.parse_argument(name, value, _OWN_OPTION)
             for name, value in (params["args"] or {}).items()
         },
-        "env": {name: _environment(name, value) for name, value in (params["env"] or {}).items()},
-        "volumes": {volume["name"]: _volume(volume) for volume in params["volumes"] or []},
+        "env": {name: _parse_variable(name, value) for name, value in (params["env"] or {}).items()},
+        "volumes": {volume["name"]: _parse_volume(volume) for volume in params["volumes"] or []},
         pod_fields.RESOURCES: pod_fields.desired_resources(params[pod_fields.RESOURCES] or {}),
         pod_fields.PROBES: pod_fields.desired_probes(params[pod_fields.PROBES] or {}),
         pod_fields.PRIORITY: pod_fields.desired_priority(params[pod_fields.PRIORITY] or {}),
@@ -94,7 +94,7 @@ def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
         raise Refusal(
             f"admission_plugins was given for {params['name']}, but only kube-apiserver has admission plugins."
         )
-    files = tuple(wanted_file(entry) for entry in params["files"] or [])
+    files = tuple(parse_file(entry) for entry in params["files"] or [])
     option_values.refuse_duplicates("args", [flags.normalise(name) for name in params["args"] or {}])
     option_values.refuse_duplicates("volumes", [volume["name"] for volume in params["volumes"] or []])
     option_values.refuse_duplicates("files", [entry.path for entry in files])
@@ -103,7 +103,7 @@ def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
     return Desired(params["name"], values, files, params["state"], complete, params["restore_removed"])
 
 
-def _plugin(plugin: str, value: t.Any) -> str | None:
+def _parse_plugin(plugin: str, value: t.Any) -> str | None:
     if not _PLUGIN_NAME.fullmatch(plugin):
         raise Refusal(f"admission_plugins: invalid name {plugin!r}: must be letters and digits.")
     if value is None:
@@ -113,7 +113,7 @@ def _plugin(plugin: str, value: t.Any) -> str | None:
     return _PLUGIN_STATES[value]
 
 
-def _environment(name: str, value: t.Any) -> str | None:
+def _parse_variable(name: str, value: t.Any) -> str | None:
     if not _ENV_NAME.fullmatch(name):
         raise Refusal(f"env: invalid name {name!r}: must be that of an environment variable.")
     if value is None:
@@ -125,7 +125,7 @@ def _environment(name: str, value: t.Any) -> str | None:
     return option_values.require_text("env", name, str(value))
 
 
-def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
+def _parse_volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
     if volume["state"] == "absent":
         return None
     if not _VOLUME_NAME.fullmatch(volume["name"]):
@@ -142,7 +142,7 @@ def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
         raise Refusal(
             f"volumes: the kubelet refuses '..' in host_path and ':' in mount_path of {volume['name']}, and with them the pod."
         )
-    if plain in _OF_THE_IMAGE:
+    if plain in _RESERVED_MOUNT_PATHS:
         raise Refusal(
             f"volumes: {volume['name']} at {volume['mount_path']} would hide the component's own image or what its container needs."
         )
@@ -154,7 +154,7 @@ def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
     }
 
 
-def wanted_file(entry: t.Mapping[str, t.Any]) -> WantedFile:
+def parse_file(entry: t.Mapping[str, t.Any]) -> DesiredFile:
     """One entry of the option files. Raises Refusal for one that cannot be written."""
     path = entry["path"]
     if not path.startswith("/") or path.startswith("//") or posixpath.normpath(path) != path:
@@ -166,12 +166,12 @@ def wanted_file(entry: t.Mapping[str, t.Any]) -> WantedFile:
     if entry["state"] == "present" and entry["content"] is None:
         raise Refusal(f"files: {path} has no content.")
     if entry["state"] != "present":
-        return WantedFile(path, None, entry["sensitive"])
+        return DesiredFile(path, None, entry["sensitive"])
     for key in ("owner", "group"):
         if entry[key] is not None and not _ACCOUNT.fullmatch(entry[key]):
             raise Refusal(f"files: invalid {key} {entry[key]!r} of {path}: must be a name or a number.")
     version = FileVersion(_file_content(path, entry["content"]), int(entry["mode"], 8))
-    return WantedFile(path, version, entry["sensitive"], entry["owner"], entry["group"])
+    return DesiredFile(path, version, entry["sensitive"], entry["owner"], entry["group"])
 
 
 def _file_content(path: str, content: t.Any) -> bytes:

@@ -36,7 +36,7 @@ class Key:
     """What reads stored values, and writes them where it comes first.
 
     kind: aescbc, aesgcm, secretbox, kms v1, kms v2 or identity. name: of the key, or of the KMS provider.
-    material: the secret, or where the KMS is: never shown, only compared.
+    material: the secret, or where the KMS is: never displayed, only compared.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Key:
     material: t.Any = dataclasses.field(default=None, repr=False)
 
     @property
-    def mark(self) -> bytes:
+    def prefix(self) -> bytes:
         """What the values that it wrote begin with; nothing for plain text."""
         if self == IDENTITY:
             return b""
@@ -53,7 +53,7 @@ class Key:
 
     def wrote(self, value: bytes) -> bool:
         """Whether a stored value, or its beginning, is by a key of this name."""
-        return value.startswith(self.mark) if self.mark else not value.startswith(ENCRYPTED)
+        return value.startswith(self.prefix) if self.prefix else not value.startswith(ENCRYPTED)
 
     def __str__(self) -> str:
         if self == IDENTITY:
@@ -97,14 +97,14 @@ def holds_keys(content: bytes) -> bool:
 
 
 def parse(content: bytes) -> Encryption:
-    """Read a configuration. Raises Refusal, without a word of the content, when it is none."""
-    return configuration.read(content, "EncryptionConfiguration", _encryption)
+    """Read a configuration. Raises Refusal, without any of the content, when it is none."""
+    return configuration.read(content, "EncryptionConfiguration", _parse_encryption)
 
 
-def _encryption(data: t.Any) -> Encryption:
+def _parse_encryption(data: t.Any) -> Encryption:
     keys: dict[Resource, tuple[Key, ...]] = {}
     for entry in data["resources"]:
-        each = [tuple(_keys(provider)) for provider in entry["providers"]]
+        each = [tuple(_parse_keys(provider)) for provider in entry["providers"]]
         if not all(each or [()]):
             raise ValueError
         own = tuple(key for keys_ in each for key in keys_)
@@ -114,7 +114,7 @@ def _encryption(data: t.Any) -> Encryption:
     return Encryption(keys)
 
 
-def _keys(provider: t.Mapping[str, t.Any]) -> t.Iterator[Key]:
+def _parse_keys(provider: t.Mapping[str, t.Any]) -> t.Iterator[Key]:
     for kind, settings in provider.items():
         if settings is None:  # as if it were not there
             continue
@@ -124,60 +124,60 @@ def _keys(provider: t.Mapping[str, t.Any]) -> t.Iterator[Key]:
             yield Key(f"{_KMS} {settings.get('apiVersion') or 'v1'}", str(settings["name"]), settings["endpoint"])
         else:
             for key in settings["keys"]:
-                yield Key(kind, str(key["name"]), _material(str(key["secret"])))
+                yield Key(kind, str(key["name"]), _decode_secret(str(key["secret"])))
 
 
-def _material(secret: str) -> str | bytes:
+def _decode_secret(secret: str) -> str | bytes:
     try:
         return base64.b64decode(secret)
     except (binascii.Error, ValueError):
         return secret
 
 
-# ---- judging ---------------------------------------------------------------------------------------------------------
+# ---- risks -----------------------------------------------------------------------------------------------------------
 
 
-def name_of(resource: Resource) -> str:
+def resource_name(resource: Resource) -> str:
     """A resource as configurations write it."""
     return ".".join(resource) if resource[1] or resource[0] == _ANY else resource[0]
 
 
-def findings(before: Encryption, after: Encryption, count: Count) -> list[str]:
-    """What speaks against a change, one sentence each; empty when every stored value stays readable.
+def find_risks(before: Encryption, after: Encryption, count: Count) -> list[str]:
+    """The risks of a change, one sentence each; empty when every stored value stays readable.
 
-    count: how many stored values of a resource a key wrote; raises KubeadmError when that cannot be known. It is asked only
+    count: how many stored values of a resource a key wrote; raises KubeadmError when that cannot be known. It is called only
     for a key that goes.
     """
     found: dict[str, dict[str, None]] = {}
     for resource in dict.fromkeys([*before.keys, *after.keys]):
-        name = name_of(resource)
-        for problem in _problems(name, before.keys_of(resource), after.keys_of(resource), count):
+        name = resource_name(resource)
+        for problem in _resource_risks(name, before.keys_of(resource), after.keys_of(resource), count):
             found.setdefault(problem, {})[name] = None
     return [f"{', '.join(resources)}: {problem}" for problem, resources in found.items()]
 
 
-def _problems(resource: str, before: t.Sequence[Key], after: t.Sequence[Key], count: Count) -> t.Iterator[str]:
-    former, writer = before[0], after[0]
+def _resource_risks(resource: str, before: t.Sequence[Key], after: t.Sequence[Key], count: Count) -> t.Iterator[str]:
+    old_writer, writer = before[0], after[0]
     if writer not in before:
         yield (
             f"{writer} would write values that the other API servers, and this one after a rollback, cannot read, because it is"
             " not in the present configuration"
         )
-    elif writer == IDENTITY != former:
+    elif writer == IDENTITY != old_writer:
         yield "values would be stored in plain text from now on"
     for key in before:
         if key not in after:
-            name = f"{key} (another one gets its name)" if _twins(key, after) else str(key)
-            if key == former:
+            name = f"{key} (another one gets its name)" if _has_namesake(key, after) else str(key)
+            if key == old_writer:
                 yield f"{name} would be removed, and values are written with it up to this moment"
             else:
-                yield from _uses(resource, key, name, count)
+                yield from _removal_risks(resource, key, name, count)
     for key in after:
-        if _twins(key, after) and not _twins(key, before):
+        if _has_namesake(key, after) and not _has_namesake(key, before):
             yield f"{key} would be the name of two different keys, and stored values do not tell which of them wrote"
 
 
-def _uses(resource: str, key: Key, name: str, count: Count) -> t.Iterator[str]:
+def _removal_risks(resource: str, key: Key, name: str, count: Count) -> t.Iterator[str]:
     try:
         number = count(resource, key)
     except KubeadmError as exc:
@@ -187,5 +187,5 @@ def _uses(resource: str, key: Key, name: str, count: Count) -> t.Iterator[str]:
             yield f"{name} would be removed, and {number} stored value{'s need' if number > 1 else ' needs'} it"
 
 
-def _twins(key: Key, keys: t.Iterable[Key]) -> bool:
+def _has_namesake(key: Key, keys: t.Iterable[Key]) -> bool:
     return any((key.kind, key.name) == (each.kind, each.name) and key != each for each in keys)

@@ -19,7 +19,7 @@ from .manifest import Manifest
 class Member:
     """One member of an etcd cluster.
 
-    votes: it is no learner. healthy: it was started and answers well. is_this: it is the one that will be stopped.
+    votes: it is no learner. healthy: it was started and its health is good. is_this: it is the one that will be stopped.
     """
 
     name: str
@@ -36,7 +36,7 @@ class QuorumVerdict:
     warning: str | None = None
 
 
-def judge_quorum(members: t.Sequence[Member]) -> QuorumVerdict:
+def check_quorum(members: t.Sequence[Member]) -> QuorumVerdict:
     """Whether the cluster keeps a majority of healthy voting members while this one is stopped.
 
     A majority that is not there cannot be taken away, so the repair of a cluster without one is allowed.
@@ -53,7 +53,7 @@ def judge_quorum(members: t.Sequence[Member]) -> QuorumVerdict:
         )
     if len(others) >= needed:
         return QuorumVerdict()
-    # A member that answers well reads with a majority behind it, whatever is seen of the others from here.
+    # A member that is healthy reads with a majority behind it, whatever is seen of the others from here.
     if len(healthy) < needed and not any(member.is_this for member in healthy):
         return QuorumVerdict(
             warning=f"etcd has no majority ({_count_voters(voters)}), so stopping this member loses nothing."
@@ -61,7 +61,7 @@ def judge_quorum(members: t.Sequence[Member]) -> QuorumVerdict:
         )
     return QuorumVerdict(
         refusal=f"etcd would lose its majority while this member is stopped: it needs {needed} healthy voting members,"
-        f" and without this one there are {len(others)} ({_count_voters(voters)}). {_way_out(voters)}"
+        f" and without this one there are {len(others)} ({_count_voters(voters)}). {_remedy(voters)}"
     )
 
 
@@ -70,7 +70,7 @@ def _count_voters(voters: t.Sequence[Member]) -> str:
     return f"{len(voters)} voting members: {', '.join(states)}"
 
 
-def _way_out(voters: t.Sequence[Member]) -> str:
+def _remedy(voters: t.Sequence[Member]) -> str:
     if len(voters) == 2:
         return "With two members, neither can be stopped: add a third control plane first, or remove one."
     return "Bring the members that are not healthy back first."
@@ -97,7 +97,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """What a member tells of its cluster.
+    """The cluster of a member, as it reports it.
 
     alarms: each as kind and member. behind: names of other members that have not reached the revision of the furthest one. size: bytes
     of this member's database; None when it is not known.
@@ -117,7 +117,7 @@ def settings(manifest: Manifest) -> list[flags.Flag]:
     given = manifest.expected_flags
     names = {flag.name for flag in given}
     variables = (
-        flags.Flag(_name(each), value, -1) for each, value in manifest.environment.items() if _is_setting(each)
+        flags.Flag(_setting_name(each), value, -1) for each, value in manifest.environment.items() if _is_setting(each)
     )
     return [*given, *(each for each in variables if each.value is not None and each.name not in names)]
 
@@ -127,7 +127,7 @@ def setting(manifest: Manifest, name: str) -> str | None:
     return flags.value(settings(manifest), name)
 
 
-def _variable(name: str) -> str:
+def _variable_name(name: str) -> str:
     return _ENVIRONMENT + name.upper().replace("-", "_")
 
 
@@ -135,21 +135,21 @@ def _is_setting(variable: str) -> bool:
     return variable.startswith(_ENVIRONMENT)
 
 
-def _name(variable: str) -> str:
+def _setting_name(variable: str) -> str:
     return variable[len(_ENVIRONMENT) :].lower().replace("_", "-")
 
 
-def _names(manifest: Manifest) -> set[str]:
+def _setting_names(manifest: Manifest) -> set[str]:
     return {flag.name for flag in manifest.given_flags} | {
-        _name(each) for each in manifest.environment if _is_setting(each)
+        _setting_name(each) for each in manifest.environment if _is_setting(each)
     }
 
 
 def refuse_other_identity(before: Manifest, after: Manifest) -> None:
     """Raises Refusal for a change of what the cluster knows the member by."""
     moved = [
-        f"{name}: {_shown(before, name)} -> {_shown(after, name)}"
-        for name in sorted(_names(before) | _names(after))
+        f"{name}: {_displayed_value(before, name)} -> {_displayed_value(after, name)}"
+        for name in sorted(_setting_names(before) | _setting_names(after))
         if name not in _TIMING
         and (name in _IDENTITY or name.startswith(_IDENTITY_PREFIXES))
         and setting(before, name) != setting(after, name)
@@ -163,26 +163,26 @@ def refuse_other_identity(before: Manifest, after: Manifest) -> None:
 
 def refuse_shadowed_variables(before: Manifest, after: Manifest) -> None:
     """Raises Refusal for a setting that a change gives twice: etcd takes no flag over a variable, it ends. Its version, for which it is rehearsed,
-    it tells all the same. With a configuration file it reads neither."""
-    new = _shadowed(after) - _shadowed(before)
+    it prints all the same. With a configuration file it reads neither."""
+    new = _duplicate_settings(after) - _duplicate_settings(before)
     if new and not setting(after, CONFIG_FILE):
         name = min(new)
         raise Refusal(
-            f"args: etcd does not start with both --{name} and the variable {_variable(name)} in its environment. Set one of them, and remove"
+            f"args: etcd does not start with both --{name} and the variable {_variable_name(name)} in its environment. Set one of them, and remove"
             " the other one with null."
         )
 
 
-def _shadowed(manifest: Manifest) -> set[str]:
+def _duplicate_settings(manifest: Manifest) -> set[str]:
     """The settings that are given as a flag and as a variable."""
-    return {flag.name for flag in manifest.given_flags if _variable(flag.name) in manifest.environment}
+    return {flag.name for flag in manifest.given_flags if _variable_name(flag.name) in manifest.environment}
 
 
-def _shown(manifest: Manifest, name: str) -> str:
-    """As the manifest has it: values of environment variables are not shown."""
+def _displayed_value(manifest: Manifest, name: str) -> str:
+    """As the manifest has it: values of environment variables are not displayed."""
     written = manifest.flag_value(name)
-    if written is None and _variable(name) in manifest.environment:
-        return f"$({_variable(name)})"
+    if written is None and _variable_name(name) in manifest.environment:
+        return f"$({_variable_name(name)})"
     return "unset" if written is None else written
 
 
@@ -190,27 +190,31 @@ def refuse_small_quota(before: Manifest, after: Manifest, size: int | None, node
     """Raises Refusal for a new quota that the database fills already, or nearly. size: None when it is not known."""
     if size is None or setting(before, _QUOTA) == setting(after, _QUOTA):
         return
-    quota = _quota(setting(after, _QUOTA))
+    quota = _effective_quota(setting(after, _QUOTA))
     least = int(_QUOTA_FACTOR * size)
     if quota is None or quota >= least:
         return
     given = setting(after, _QUOTA)
-    which = f"{_QUOTA} {given} is {_amount(quota)}" if given else f"etcd's default of {_QUOTA} is {_amount(quota)}"
+    which = (
+        f"{_QUOTA} {given} is {_format_bytes(quota)}"
+        if given
+        else f"etcd's default of {_QUOTA} is {_format_bytes(quota)}"
+    )
     raise Refusal(
-        f"args: {which}, and the database on {node} has {_amount(size)}. A full etcd refuses every write, so the quota must be at"
-        f" least {_QUOTA_FACTOR} times that: {least} ({_amount(least)})."
+        f"args: {which}, and the database on {node} has {_format_bytes(size)}. A full etcd refuses every write, so the quota must be at"
+        f" least {_QUOTA_FACTOR} times that: {least} ({_format_bytes(least)})."
     )
 
 
-def _quota(value: str | None) -> int | None:
+def _effective_quota(value: str | None) -> int | None:
     """Bytes; None for no limit, and for what is no number, which the rehearsal refuses."""
     if value is None:
         return _DEFAULT_QUOTA
-    number = _number(value)
+    number = _parse_int(value)
     return None if number is None or number < 0 else number or _DEFAULT_QUOTA
 
 
-def _number(value: str) -> int | None:
+def _parse_int(value: str) -> int | None:
     """As Go reads it: other bases as well, and a leading zero as C does. None for what is no number."""
     try:
         return int(value, 8 if _OCTAL.fullmatch(value) else 0)
@@ -224,7 +228,7 @@ def refuse_small_requests(before: Manifest, after: Manifest) -> None:
     given = setting(after, _REQUEST)
     if given is None or given == setting(before, _REQUEST):
         return
-    size = _number(given)
+    size = _parse_int(given)
     if size is not None and size < _LEAST_REQUEST:
         raise Refusal(
             f"args: invalid {_REQUEST} {given}: must be at least {_LEAST_REQUEST}, etcd's default. Objects of Kubernetes may be that large,"
@@ -232,7 +236,7 @@ def refuse_small_requests(before: Manifest, after: Manifest) -> None:
         )
 
 
-def _amount(size: int) -> str:
+def _format_bytes(size: int) -> str:
     return f"{size / 1024**3:.1f} GiB" if size >= 1024**3 else f"{size / 1024**2:.1f} MiB"
 
 
@@ -251,9 +255,9 @@ class Risks:
     counts_for_repair: bool
 
 
-def risks(cluster: Cluster) -> Risks:
-    """Judge whether this member may be stopped."""
-    verdict = judge_quorum(cluster.members)
+def assess_risks(cluster: Cluster) -> Risks:
+    """Check whether this member may be stopped."""
+    verdict = check_quorum(cluster.members)
     others = [member for member in cluster.members if not member.is_this]
     found = [verdict.refusal] if verdict.refusal else []
     if cluster.alarms:
@@ -269,8 +273,8 @@ def risks(cluster: Cluster) -> Risks:
     late = [name for name in cluster.behind if name not in silent]
     if late:
         found.append(f"{', '.join(late)} of etcd has not caught up with the others yet. Let it do so first.")
-    # With this alarm no member says that it is healthy, and nothing that is done to one of them repairs it. It comes as the API of etcd
-    # tells it, or as its health check does.
+    # With this alarm no member is healthy, and nothing that is done to one of them repairs it. It comes from the API of etcd,
+    # or from its health check.
     is_corrupt = any(alarm.startswith("CORRUPT") or "alarm:CORRUPT" in alarm for alarm in cluster.alarms)
     return Risks(found, verdict.warning or "", bool(verdict.refusal) or is_corrupt)
 
@@ -281,11 +285,11 @@ def risks(cluster: Cluster) -> Risks:
 def is_external(servers: t.Sequence[tuple[str, int]], listening: t.Sequence[tuple[str, int]]) -> bool:
     """Whether none of the addresses that an API server uses is one at which this node's own member listens.
 
-    Each as host and port. An API server without any, or a member that names none, tells nothing.
+    Each as host and port. Of an API server without any, or a member that names none, nothing is known.
     """
     if not servers or not listening:
         return False
-    # What listens on all addresses of its node may be meant by any.
+    # What listens on all addresses of its node may be reached by any.
     own = {
         *listening,
         *(server for server in servers for host, port in listening if host in _ANYWHERE and server[1] == port),

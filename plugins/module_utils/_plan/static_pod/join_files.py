@@ -11,7 +11,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from . import encryption
-from .desired import wanted_file
+from .desired import parse_file
 
 _DEFAULTS: dict[str, t.Any] = {
     "content": None,
@@ -25,32 +25,32 @@ _DIRECTORIES = ("Directory", "DirectoryOrCreate")
 
 
 def join_files(requests: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
-    """What has to be on the node. requests: what is asked of each static pod, as C(requests.requests) returns it.
+    """What has to be on the node. requests: by static pod, as C(requests.build_requests) returns them.
 
     files: path -> text, mode, owner, group, sensitive. directories: those of the files and those that volumes demand, outermost first, and the
     mode of one that is missing: as a package makes it, unless all files that come into it are secret. Raises
-    Refusal for what no run could write, and for a file that two static pods ask for with different contents.
+    Refusal for what no run could write, and for a file that two static pods request with different contents.
     """
     files: dict[str, dict[str, t.Any]] = {}
     directories: dict[str, str] = {}
     for name, request in requests.items():
         for given in request.get("files") or ():
             entry = {**_DEFAULTS, **given}
-            wanted = wanted_file(entry)
-            if wanted.version is None:
+            file = parse_file(entry)
+            if file.version is None:
                 continue
-            found = {
-                "text": wanted.version.text,
+            required = {
+                "text": file.version.text,
                 "mode": entry["mode"],
-                "owner": wanted.owner,
-                "group": wanted.group,
-                "sensitive": wanted.sensitive or encryption.holds_keys(wanted.version.content),
+                "owner": file.owner,
+                "group": file.group,
+                "sensitive": file.sensitive or encryption.holds_keys(file.version.content),
             }
-            if files.setdefault(wanted.path, found) != found:
-                raise Refusal(f"files: {wanted.path} of {name} has another content or mode for another static pod.")
-            directory = posixpath.dirname(wanted.path)
-            if wanted.version.mode & 0o077 or directory not in directories:
-                directories[directory] = "0755" if wanted.version.mode & 0o077 else "0700"
+            if files.setdefault(file.path, required) != required:
+                raise Refusal(f"files: {file.path} of {name} has another content or mode for another static pod.")
+            directory = posixpath.dirname(file.path)
+            if file.version.mode & 0o077 or directory not in directories:
+                directories[directory] = "0755" if file.version.mode & 0o077 else "0700"
         for volume in request.get("volumes") or ():
             if volume.get("state", "present") == "present" and volume.get("path_type") in _DIRECTORIES:
                 directories.setdefault(str(volume["host_path"]).rstrip("/"), "0755")

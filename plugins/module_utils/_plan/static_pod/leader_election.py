@@ -49,12 +49,12 @@ class Renewal(t.NamedTuple):
     deadline: Fraction
 
 
-def of_flags(flag: t.Callable[[str], str | None]) -> Renewal:
+def renewal_of_flags(flag: t.Callable[[str], str | None]) -> Renewal:
     """By the flags of a command line."""
     return _renewal("--kube-api-qps", flag("kube-api-qps"), flag("leader-elect-renew-deadline"), flag("leader-elect"))
 
 
-def of_file(content: bytes, flag: t.Callable[[str], str | None]) -> Renewal:
+def renewal_of_file(content: bytes, flag: t.Callable[[str], str | None]) -> Renewal:
     """By a configuration of the scheduler, of which flags win over the leader election alone. Raises Refusal when it is none."""
     return configuration.read(
         content,
@@ -87,7 +87,7 @@ def _renewal(setting: str, qps: t.Any, deadline: t.Any, elects: str | None) -> R
     return Renewal(setting, rate if rate is not None and rate > 0 else None, seconds)
 
 
-def refuse_slow(renewal: Renewal) -> None:
+def refuse_slow_renewal(renewal: Renewal) -> None:
     """Raises Refusal for a limit with which the lease is lost."""
     least = _REQUESTS / renewal.deadline
     if renewal.qps is not None and renewal.qps < least:

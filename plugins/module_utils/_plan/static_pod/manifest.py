@@ -4,7 +4,7 @@
 
 """A static pod's manifest as values that can be read and changed: flags, gates, plugins, environment, volumes, single fields.
 
-C(Manifest.values) and C(Manifest.change) speak the language of C(ownership): a field, a key, a value. C(Manifest) is the parsed value,
+C(Manifest.values) and C(Manifest.change) have the terms of C(ownership): a field, a key, a value. C(Manifest) is the parsed value,
 C(ManifestEditor) knows what a change means in the text, and C(pod_yaml) makes it there.
 """
 
@@ -24,7 +24,7 @@ from ..documents.yaml_edit import Document, Path
 from ..kubernetes import flags, versions
 from . import pod_fields
 from .pod_fields import Probe
-from .pod_yaml import ANNOTATIONS, VOLUMES, PodYaml, at, place_of
+from .pod_yaml import ANNOTATIONS, VOLUMES, PodYaml, collection_path, value_at
 
 _MERGED_FLAGS = {
     flags.FEATURE_GATES: "feature_gates",
@@ -35,10 +35,10 @@ _REFERENCE = re.compile(r"\$\$|\$\(([^)]+)\)")
 # What the kubelet itself adds to the environment of a container: the addresses of services.
 _SERVICE_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[A-Z0-9_]+)?)")
 _SHORTEST_SECRET = 4
-_OF_A_MOUNT = frozenset(("name", "mountPath", "readOnly"))
+_MOUNT_KEYS = frozenset(("name", "mountPath", "readOnly"))
 # Their arguments are words of a script, not flags of the component.
 _SHELLS = frozenset(("ash", "bash", "dash", "sh"))
-_NAMED = ("env", "volumes")  # lists whose entries are told by their names
+_NAMED_LISTS = ("env", "volumes")  # lists whose entries have names
 # The lists and mappings in which a field stands, by their names in `blanks`.
 _COLLECTIONS = {
     "env": ("env",),
@@ -60,7 +60,7 @@ class Mount:
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
-    """What the manifest of one static pod says, and of the container in it that is meant. Immutable, and each part is parsed once.
+    """The manifest of one static pod, and the container of the component in it. Immutable, and each part is parsed once.
 
     blanks: how lists and mappings that changes filled were written when they were empty, by their place: the text behind the colon.
     """
@@ -192,12 +192,14 @@ class Manifest:
         found: dict[str, str | None] = {}
         for entry in self.container.get("env") or []:
             # Kubernetes expands a value by the variables that stand before it.
-            found[entry["name"]] = None if "valueFrom" in entry else _expand(str(entry.get("value") or ""), found)
+            found[entry["name"]] = (
+                None if "valueFrom" in entry else _expand_variables(str(entry.get("value") or ""), found)
+            )
         return found
 
     @functools.cached_property
     def hidden(self) -> dict[str, str]:
-        """Values of the environment that stand on the command line -> what is shown instead: they are secret."""
+        """Values of the environment that stand on the command line -> what is displayed instead: they are secret."""
         referenced = {match.group(1) for argument in self.command_line for match in _REFERENCE.finditer(argument)}
         return {
             value: f"$({name})"
@@ -208,7 +210,7 @@ class Manifest:
 
     @property
     def program(self) -> str:
-        """The name of the component's program; where a shell or the image tells which that is, the container's name."""
+        """The name of the component's program; where a shell or the image decides which that is, the container's name."""
         name = posixpath.basename(self.entrypoint or "")
         return str(self.container["name"]) if not name or name in _SHELLS else name
 
@@ -217,7 +219,7 @@ class Manifest:
 
         None for an argument that depends on a value which only the kubelet knows.
         """
-        return [_expand(argument, self.environment) for argument in self.arguments]
+        return [_expand_variables(argument, self.environment) for argument in self.arguments]
 
     @functools.cached_property
     def expected_flags(self) -> list[flags.Flag]:
@@ -233,7 +235,7 @@ class Manifest:
         return pod_fields.probes_of_container(self.container, self.document.source)
 
     def seconds_until_killed(self) -> int:
-        """How long the kubelet leaves a container that does not work, where only the kubelet can ask for it; 0 for every other."""
+        """How long the kubelet leaves a container that does not work, where only the kubelet can probe it; 0 for every other."""
         return pod_fields.seconds_until_killed(self.container, self.document.source)
 
     # -- values --------------------------------------------------------------------------------------------------------
@@ -269,15 +271,15 @@ class Manifest:
         places: list[Path]
         if field in ("args", *_MERGED_FLAGS.values()):
             places = [self.argument_path(flag.index) for flag in _flags_for(self.given_flags, field, key)]
-        elif field in _NAMED:
+        elif field in _NAMED_LISTS:
             path = (*self.container_path, "env") if field == "env" else ("spec", field)
-            index = _index_of(at(self.pod, path), key)
+            index = _index_of(value_at(self.pod, path), key)
             places = [] if index is None else [(*path, index)]
         elif field == "annotations":
             places = [("metadata", "annotations", key)]
         else:
-            places = [pod_fields.place(field, key, self.container_path)]
-        found = [place for place in places if at(self.pod, place) is not None]
+            places = [pod_fields.path_of(field, key, self.container_path)]
+        found = [place for place in places if value_at(self.pod, place) is not None]
         return self.document.line(found[-1]) if found else None
 
     def argument_path(self, index: int) -> Path:
@@ -301,7 +303,7 @@ class Manifest:
         return {name: self.blanks[name] for name in names if name in self.blanks and self._is_filled(name)}
 
     def _is_filled(self, name: str) -> bool:
-        return bool(at(self.pod, place_of(name, self.container_path)))
+        return bool(value_at(self.pod, collection_path(name, self.container_path)))
 
     def change(self, change: Change) -> Manifest:
         """The manifest with one value changed; every other byte stays. Raises Refusal when that cannot be done."""
@@ -316,7 +318,7 @@ def image_tag(manifest: Manifest) -> str:
 class ManifestEditor:
     """What one change of a setting means in the text of a manifest, and the proof that nothing but that setting is another afterwards.
 
-    It is apart from C(Manifest), which only says what is there. For one change, from the manifest as it stands before it.
+    It is apart from C(Manifest), which only reads. For one change, from the manifest as it stands before it.
     """
 
     def __init__(self, manifest: Manifest) -> None:
@@ -372,13 +374,13 @@ class ManifestEditor:
         self._set_plugin(flags.ENABLE_PLUGINS, key, after == "enabled")
         self._set_plugin(flags.DISABLE_PLUGINS, key, after == "disabled")
 
-    def _set_plugin(self, flag: str, plugin: str, wanted: bool) -> None:
+    def _set_plugin(self, flag: str, plugin: str, desired: bool) -> None:
         plugins = flags.parse_plugins(flags.values(self._manifest.given_flags, flag))
-        if wanted != (plugin in plugins):
-            plugins = plugins + [plugin] if wanted else [name for name in plugins if name != plugin]
+        if desired != (plugin in plugins):
+            plugins = plugins + [plugin] if desired else [name for name in plugins if name != plugin]
             self._set_flag(flag, [",".join(plugins)] if plugins else [])
 
-    def _set_flag(self, name: str, wanted: t.Sequence[str]) -> None:
+    def _set_flag(self, name: str, desired: t.Sequence[str]) -> None:
         """Give a flag exactly these values, in this order."""
         manifest = self._manifest
         if manifest.entrypoint is None:
@@ -390,7 +392,7 @@ class ManifestEditor:
         if manifest.shell is not None:
             why = f"the component is started by a shell ({manifest.shell}), so --{name} would not reach it. Start it directly."
             manifest.refuse(manifest.argument_path(0), why)
-        for edit in flags.plan_edits(manifest.command_line, manifest.given_flags, name, wanted):
+        for edit in flags.plan_edits(manifest.command_line, manifest.given_flags, name, desired):
             if edit.op == "add":  # into the list of the item before
                 name_of_list, before = self._manifest.argument_place(edit.index - 1)
                 self._yaml.insert((*self._path, name_of_list, before + 1), edit.text)
@@ -402,7 +404,7 @@ class ManifestEditor:
     # -- entries of the pod --------------------------------------------------------------------------------------------
 
     def _change_field(self, change: Change) -> None:
-        path = pod_fields.place(change.field, change.key, self._path)
+        path = pod_fields.path_of(change.field, change.key, self._path)
         if change.field == pod_fields.PROBES and not self._yaml.at(path[:-1]):
             name = self._manifest.container.get("name")
             why = f"container {name} has no {path[-2]}, and this module changes only existing probes."
@@ -514,7 +516,7 @@ def _mounts(
             path_type="" if below else volumes[mount["name"]].get("type") or "",  # it is about the volume
         )
         for mount in container.get("volumeMounts") or []
-        for below in [mount.get("subPath") or _expand(mount.get("subPathExpr") or "", environment)]
+        for below in [mount.get("subPath") or _expand_variables(mount.get("subPathExpr") or "", environment)]
         if mount["name"] in volumes and below is not None
     ]
 
@@ -528,8 +530,8 @@ def _volume_values(spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any]
 
 def _volume_value(volume: t.Mapping[str, t.Any], mounts: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
     host = volume.get("hostPath")
-    # What says more than the option `volumes` can say is not ours to change: it could not be rolled back.
-    if not host or len(mounts) != 1 or _says_more(volume, host, mounts[0]):
+    # What has more than the option `volumes` has is not ours to change: it could not be rolled back.
+    if not host or len(mounts) != 1 or _has_other_fields(volume, host, mounts[0]):
         return {"other": volume}
     return {
         "host_path": host["path"],
@@ -552,20 +554,20 @@ def _mounts_of(
     ]
 
 
-def _mount_entry(name: str, wanted: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    return {"mountPath": wanted["mount_path"], "name": name, **({"readOnly": True} if wanted["read_only"] else {})}
+def _mount_entry(name: str, desired: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    return {"mountPath": desired["mount_path"], "name": name, **({"readOnly": True} if desired["read_only"] else {})}
 
 
-def _volume_entry(name: str, wanted: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    host = {"path": wanted["host_path"], **({"type": wanted["path_type"]} if wanted["path_type"] else {})}
+def _volume_entry(name: str, desired: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    host = {"path": desired["host_path"], **({"type": desired["path_type"]} if desired["path_type"] else {})}
     return {"hostPath": host, "name": name}
 
 
-def _says_more(volume: t.Mapping[str, t.Any], host: t.Mapping[str, t.Any], mount: t.Mapping[str, t.Any]) -> bool:
-    return bool(volume.keys() - {"name", "hostPath"} or host.keys() - {"path", "type"} or mount.keys() - _OF_A_MOUNT)
+def _has_other_fields(volume: t.Mapping[str, t.Any], host: t.Mapping[str, t.Any], mount: t.Mapping[str, t.Any]) -> bool:
+    return bool(volume.keys() - {"name", "hostPath"} or host.keys() - {"path", "type"} or mount.keys() - _MOUNT_KEYS)
 
 
-def _expand(text: str, environment: t.Mapping[str, str | None]) -> str | None:
+def _expand_variables(text: str, environment: t.Mapping[str, str | None]) -> str | None:
     """Kubernetes' expansion: C($(NAME)) of a known variable, C($$) for a dollar sign, everything else as it stands.
 
     None when it depends on a value that only the kubelet knows.

@@ -34,7 +34,7 @@ _OF_SCHEDULER = {
     "profiling": "enableProfiling",
 }
 
-HIDDEN = "(hidden)"  # stands for what is not shown
+HIDDEN = "(hidden)"  # stands for what is not displayed
 
 # ---- what was read ---------------------------------------------------------------------------------------------------
 
@@ -68,8 +68,8 @@ class State:
 class StaticPodPlan:
     """Everything that a run will do to one static pod. C(operations) empty: nothing at all.
 
-    lost: by field, the keys of what a kubeadm upgrade took. image: what the record notes as the component's image at our last write.
-    former: what it notes as the manifest before our first change; None when that is not known.
+    lost: by field, the keys of what a kubeadm upgrade took. image: the component's image at our last write, in the record.
+    former: in the record, the manifest before our first change; None when that is not known.
     """
 
     before: Manifest
@@ -90,11 +90,11 @@ def plan(desired: Desired, state: State) -> StaticPodPlan:
     found = reconciliation.reconcile(state.record, live, image=image, written_image=state.written_image)
     if desired.state == "present" and not desired.restore_removed:
         reconciliation.refuse_removed(desired.values, found, live, state.manifest.document.source, state.changed)
-    resources = pod_fields.as_written(desired.values[pod_fields.RESOURCES], live[pod_fields.RESOURCES])
+    resources = pod_fields.keep_spelling(desired.values[pod_fields.RESOURCES], live[pod_fields.RESOURCES])
     resolution = ownership.resolve(
         desired={**desired.values, pod_fields.RESOURCES: resources, "files": files.targets()},
         live={**live, "files": files.values()},
-        record=reconciliation.with_files(found.owned, files.comparable()),
+        record=reconciliation.add_files(found.owned, files.comparable()),
         state=desired.state,
         complete=desired.complete,
     )
@@ -110,7 +110,7 @@ def plan(desired: Desired, state: State) -> StaticPodPlan:
     record = _with_blanks(record, manifest)
     former = state.former if state.record else state.manifest.text
     if manifest is not before and not record:
-        manifest = _as_it_was(manifest, former, desired.name)
+        manifest = _restore_former_text(manifest, former, desired.name)
     _refuse_shared_mount_paths(manifest)
     pod_fields.refuse_contradictions(live, manifest.values())
     probe_targets.refuse_failing_probes(desired.name, state.manifest, manifest)
@@ -123,17 +123,17 @@ def plan(desired: Desired, state: State) -> StaticPodPlan:
         record=record,
         warnings=(
             *resolution.warnings,
-            *reconciliation.told(found, desired.values),
-            *_unread(desired.name, manifest, record.get("args", {})),
+            *reconciliation.foreign_warnings(found, desired.values),
+            *_unread_warnings(desired.name, manifest, record.get("args", {})),
         ),
-        lost=reconciliation.names(found.lost),
-        # What is lost and neither asked for nor given up still counts as lost.
+        lost=reconciliation.keys_by_field(found.lost),
+        # What is lost and neither requested nor given up still counts as lost.
         image=state.written_image if _is_any_left(found.lost, record, manifest.values()) else image,
         former=former,
     )
 
 
-def _as_it_was(manifest: Manifest, former: str | None, name: str) -> Manifest:
+def _restore_former_text(manifest: Manifest, former: str | None, name: str) -> Manifest:
     """The bytes from before our first change, where nothing is ours any more: edits leave the values, not the place of each line and what stood
     there for nothing."""
     before = None if former is None else Manifest.parse(former, manifest.document.source, name)
@@ -146,7 +146,7 @@ def _blanks(record: Record) -> dict[str, str]:
 
 
 def _with_blanks(record: Record, manifest: Manifest) -> Record:
-    """The record with what was empty before us, noted with each value in it: it is gone with the last of them."""
+    """The record with what was empty before us, recorded with each value in it: it is gone with the last of them."""
     return {
         field: {key: dataclasses.replace(entry, blanks=manifest.blanks_of(field, key)) for key, entry in keys.items()}
         for field, keys in record.items()
@@ -192,7 +192,7 @@ def _refuse_shared_mount_paths(manifest: Manifest) -> None:
             )
 
 
-# ---- what is shown -----------------------------------------------------------------------------------------------------
+# ---- the report -----------------------------------------------------------------------------------------------------
 
 
 def without_secrets(change: Change, open_files: t.Container[str]) -> Change:
@@ -208,26 +208,26 @@ def _without_content(digest: dict[str, t.Any] | None) -> dict[str, t.Any] | None
     return None if digest is None else {key: value for key, value in digest.items() if key != "sha256"}
 
 
-_DIFFERENT = "(hidden, different)"
+_HIDDEN_OTHER = "(hidden, different)"
 
 
-def diff(plan_: StaticPodPlan) -> list[dict[str, str]]:
-    """The difference as Ansible shows it: the manifest, then each file. Values of environment variables are hidden."""
-    shown: list[dict[str, str]] = []
+def build_diff(plan_: StaticPodPlan) -> list[dict[str, str]]:
+    """The difference in Ansible's form: the manifest, then each file. Values of environment variables are hidden."""
+    entries: list[dict[str, str]] = []
     if plan_.before.text != plan_.after.text:
         former = _environment_values(plan_.before)
         texts = [
             manifest.document.masked_text(
                 {
-                    path: HIDDEN if value in former.values() else _DIFFERENT
+                    path: HIDDEN if value in former.values() else _HIDDEN_OTHER
                     for path, value in _environment_values(manifest).items()
                 }
             )
             for manifest in (plan_.before, plan_.after)
         ]
-        shown.append(_diff_entry(plan_.before.document.source, *texts))
-    shown.extend(_diff_entry(change.path, *_file_texts(change)) for change in plan_.files)
-    return shown
+        entries.append(_diff_entry(plan_.before.document.source, *texts))
+    entries.extend(_diff_entry(change.path, *_file_texts(change)) for change in plan_.files)
+    return entries
 
 
 def _file_texts(change: PolicyFileChange) -> tuple[str, str]:
@@ -238,7 +238,7 @@ def _file_texts(change: PolicyFileChange) -> tuple[str, str]:
         return before, after
     return (
         f"{HIDDEN}\n" if change.before else "",
-        f"{_DIFFERENT if change.before else HIDDEN}\n" if change.after else "",
+        f"{_HIDDEN_OTHER if change.before else HIDDEN}\n" if change.after else "",
     )
 
 
@@ -303,21 +303,21 @@ def _changed_settings(before: Manifest, after: Manifest) -> t.Iterator[Change]:
                 yield Change(field, key, now[field].get(key), then[field].get(key))
 
 
-def _unread(name: str, manifest: Manifest, asked: t.Iterable[str]) -> list[str]:
-    """What to tell of arguments that a component passes over, because it has a configuration file: neither its start nor its health tells of them.
+def _unread_warnings(name: str, manifest: Manifest, requested: t.Iterable[str]) -> list[str]:
+    """The warnings about arguments that a component passes over, because it has a configuration file: neither its start nor its health shows them.
 
-    name: of the static pod. asked: the arguments that a task sets."""
+    name: of the static pod. requested: the arguments that a task sets."""
     if name == "kube-scheduler":
         file, fields = manifest.flag_value("config"), _OF_SCHEDULER
     elif name == "etcd":  # which reads such a file alone
         file, fields = (
             etcd_change.setting(manifest, etcd_change.CONFIG_FILE),
-            {key: key for key in asked if key != etcd_change.CONFIG_FILE},
+            {key: key for key in requested if key != etcd_change.CONFIG_FILE},
         )
     else:
         return []
     return [
         f"args {key}: {name} does not read it beside its configuration file {file}, so it has no effect. Set {fields[key]} in that file."
-        for key in asked
+        for key in requested
         if file and key in fields and manifest.flag_value(key) is not None
     ]

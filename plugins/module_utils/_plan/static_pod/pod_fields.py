@@ -32,25 +32,27 @@ _SUFFIX = re.compile(r"[a-zA-Z]i?$")
 _Flat = dict[str, t.Any]
 
 
-# ---- what a task asks for ----------------------------------------------------------------------------------------------
+# ---- what a task requests ----------------------------------------------------------------------------------------------
 
 
 def desired_resources(given: t.Mapping[str, t.Any]) -> _Flat:
     """The amounts by their keys. Raises Refusal for what no container could get."""
     return {
-        f"{kind}.{name}": None if amount is None else _amount(f"{kind}.{name}", amount)
+        f"{kind}.{name}": None if amount is None else _parse_amount(f"{kind}.{name}", amount)
         for kind, amounts in given.items()
-        for name, amount in _mapping(RESOURCES, kind, amounts, _AMOUNTS, _RESOURCES).items()
+        for name, amount in _require_mapping(RESOURCES, kind, amounts, _AMOUNTS, _RESOURCES).items()
     }
 
 
-def _amount(key: str, value: t.Any) -> str | int:
+def _parse_amount(key: str, value: t.Any) -> str | int:
     """The form in which it stands in a manifest without quotes, as kubeadm writes it."""
     text = quantities.parse_amount(RESOURCES, key, value)
-    worth = quantities.parse(text)
+    quantity = quantities.parse(text)
     if _SUFFIX.search(text):
         return text
-    return int(worth) if worth.denominator == 1 else f"{int(quantities.round_up(worth * 1000, quantities.ONE))}m"
+    return (
+        int(quantity) if quantity.denominator == 1 else f"{int(quantities.round_up(quantity * 1000, quantities.ONE))}m"
+    )
 
 
 def desired_probes(given: t.Mapping[str, t.Any]) -> _Flat:
@@ -58,42 +60,42 @@ def desired_probes(given: t.Mapping[str, t.Any]) -> _Flat:
     return {
         f"{probe}.{name}": None
         if number is None
-        else _number(PROBES, f"{probe}.{name}", number, _LEAST[name], _LARGEST)
+        else _parse_int(PROBES, f"{probe}.{name}", number, _LEAST[name], _LARGEST)
         for probe, times in given.items()
-        for name, number in _mapping(PROBES, probe, times, _PROBES, tuple(_LEAST)).items()
+        for name, number in _require_mapping(PROBES, probe, times, _PROBES, tuple(_LEAST)).items()
     }
 
 
 def desired_priority(given: t.Mapping[str, t.Any]) -> _Flat:
     """Class and number. Raises Refusal for what is neither."""
     for key in given:
-        _one_of(PRIORITY, key, (_CLASS, _VALUE))
+        _require_one_of(PRIORITY, key, (_CLASS, _VALUE))
     found = dict(given)
     name, number = found.get(_CLASS), found.get(_VALUE)
     if name is not None and not (isinstance(name, str) and _CLASS_NAME.fullmatch(name)):
         raise Refusal(f"priority: invalid {_CLASS} {name!r}: must be the name of a PriorityClass.")
     if number is not None:
-        found[_VALUE] = _number(PRIORITY, _VALUE, number, -_LARGEST, max(_SYSTEM_CLASSES.values()))
+        found[_VALUE] = _parse_int(PRIORITY, _VALUE, number, -_LARGEST, max(_SYSTEM_CLASSES.values()))
     return found
 
 
-def _mapping(
+def _require_mapping(
     option: str, key: str, value: t.Any, keys: t.Sequence[str], names: t.Sequence[str]
 ) -> t.Mapping[str, t.Any]:
-    _one_of(option, key, keys)
+    _require_one_of(option, key, keys)
     if not isinstance(value, dict):
         raise Refusal(f"{option}: invalid {key} {value!r}: must be a mapping of {', '.join(names)}.")
     for name in value:
-        _one_of(f"{option}: {key}", name, names)
+        _require_one_of(f"{option}: {key}", name, names)
     return value
 
 
-def _one_of(option: str, key: t.Any, known: t.Sequence[str]) -> None:
+def _require_one_of(option: str, key: t.Any, known: t.Sequence[str]) -> None:
     if key not in known:
         raise Refusal(f"{option}: invalid key {key!r}: must be one of {', '.join(known)}.")
 
 
-def _number(option: str, key: str, value: t.Any, least: int, largest: int) -> int:
+def _parse_int(option: str, key: str, value: t.Any, least: int, largest: int) -> int:
     # Jinja2 hands over text.
     if isinstance(value, bool) or not re.fullmatch(r"-?[0-9]{1,10}", str(value)) or not least <= int(value) <= largest:
         raise Refusal(f"{option}: invalid {key} {value!r}: must be a whole number from {least} to {largest}, or null.")
@@ -123,7 +125,7 @@ def values(spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any]) -> dic
     }
 
 
-def place(field: str, key: str, container: Path) -> Path:
+def path_of(field: str, key: str, container: Path) -> Path:
     """Where in the manifest a value stands."""
     way: Path = tuple(key.split(".", 1))
     return {RESOURCES: (*container, RESOURCES, *way), PROBES: (*container, *way), PRIORITY: ("spec", *way)}[field]
@@ -137,12 +139,12 @@ def collections(field: str, key: str) -> tuple[str, ...]:
 # ---- the plan ----------------------------------------------------------------------------------------------------------
 
 
-def as_written(desired: _Flat, live: _Flat) -> _Flat:
+def keep_spelling(desired: _Flat, live: _Flat) -> _Flat:
     """Desired amounts in the spelling of the manifest where that is worth the same."""
-    return {key: live[key] if key in live and _same(live[key], value) else value for key, value in desired.items()}
+    return {key: live[key] if key in live and _is_equal(live[key], value) else value for key, value in desired.items()}
 
 
-def _same(live: t.Any, value: t.Any) -> bool:
+def _is_equal(live: t.Any, value: t.Any) -> bool:
     try:
         return value is not None and quantities.parse(str(live)) == quantities.parse(str(value))
     except ValueError:
@@ -168,7 +170,7 @@ def _refuse_small_limit(name: str, request: t.Any, limit: t.Any) -> None:
 
 
 def _refuse_other_priority(name: str | None, value: int | None) -> None:
-    """The class of a static pod is not looked up, and the API shows no pod that has another number than its class."""
+    """The class of a static pod is not resolved, and the API shows no pod that has another number than its class."""
     if value is None:
         return
     if name is None or value != _SYSTEM_CLASSES.get(name, value):
@@ -203,30 +205,34 @@ def probes_of_container(container: t.Mapping[str, t.Any], source: str) -> list[P
     for name in _PROBES:
         probe = container.get(name)
         if probe:
-            described = _probe(probe, container, source)
+            described = _parse_probe(probe, container, source)
             if described not in found:
                 found.append(described)
     return found
 
 
 def seconds_until_killed(container: t.Mapping[str, t.Any], source: str) -> int:
-    """How long the kubelet leaves a container that does not work, when nothing but its liveness tells that and only the
-    kubelet can ask for it: before that the container counts as ready. 0 for every other."""
+    """How long the kubelet leaves a container that does not work, when only its liveness shows that and only the
+    kubelet can probe it: before that the container counts as ready. 0 for every other."""
     probe = container.get("livenessProbe")
-    if not probe or container.get("readinessProbe") or _probe(probe, container, source)["kind"] in ("http", "tcp"):
+    if (
+        not probe
+        or container.get("readinessProbe")
+        or _parse_probe(probe, container, source)["kind"] in ("http", "tcp")
+    ):
         return 0
     failures = int(probe.get("failureThreshold") or 3) * int(probe.get("periodSeconds") or 10)
     return int(probe.get("initialDelaySeconds") or 0) + failures + int(probe.get("timeoutSeconds") or 1)
 
 
-def _probe(probe: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any], source: str) -> Probe:
+def _parse_probe(probe: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any], source: str) -> Probe:
     if "httpGet" in probe:
         get = probe["httpGet"]
         return {
             "kind": "http",
             "scheme": str(get.get("scheme", "HTTP")).lower(),
             "host": get.get("host") or "127.0.0.1",
-            "port": _port(get["port"], container, source),
+            "port": _resolve_port(get["port"], container, source),
             "path": get.get("path") or "/",
             "headers": {header["name"]: header["value"] for header in get.get("httpHeaders") or []},
         }
@@ -234,14 +240,14 @@ def _probe(probe: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any], sourc
         return {
             "kind": "tcp",
             "host": probe["tcpSocket"].get("host") or "127.0.0.1",
-            "port": _port(probe["tcpSocket"]["port"], container, source),
+            "port": _resolve_port(probe["tcpSocket"]["port"], container, source),
         }
     if "grpc" in probe:
-        return {"kind": "grpc", "host": "127.0.0.1", "port": _port(probe["grpc"]["port"], container, source)}
+        return {"kind": "grpc", "host": "127.0.0.1", "port": _resolve_port(probe["grpc"]["port"], container, source)}
     return {"kind": "exec"}
 
 
-def _port(port: int | str, container: t.Mapping[str, t.Any], source: str) -> int:
+def _resolve_port(port: int | str, container: t.Mapping[str, t.Any], source: str) -> int:
     if isinstance(port, int):
         return port
     for entry in container.get("ports") or []:

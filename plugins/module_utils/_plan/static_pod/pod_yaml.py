@@ -19,7 +19,7 @@ VOLUMES, ANNOTATIONS = "spec.volumes", "metadata.annotations"
 _OUTSIDE: dict[str, Path] = {VOLUMES: ("spec", "volumes"), ANNOTATIONS: ("metadata", "annotations")}
 
 
-def at(pod: t.Any, path: Path) -> t.Any:
+def value_at(pod: t.Any, path: Path) -> t.Any:
     """What stands at a place of a pod; None when there is nothing."""
     data = pod
     for step in path:
@@ -27,12 +27,12 @@ def at(pod: t.Any, path: Path) -> t.Any:
     return data
 
 
-def place_of(name: str, container: Path) -> Path:
+def collection_path(name: str, container: Path) -> Path:
     """Where a list or mapping stands, by its name in C(PodYaml.blanks). container: where the component's container does."""
     return _OUTSIDE.get(name) or (*container, *name.split("."))
 
 
-def _name_of(path: Path, container: Path) -> str:
+def _collection_name(path: Path, container: Path) -> str:
     return ".".join(map(str, path[len(container) :] if path[: len(container)] == container else path))
 
 
@@ -50,7 +50,7 @@ class PodYaml:
 
     def at(self, path: Path) -> t.Any:
         """What stands at a place now; None when there is nothing."""
-        return at(self.document.data, path)
+        return value_at(self.document.data, path)
 
     def insert(self, path: Path, item: t.Any) -> None:
         """Add an item to a list that has some, so that it gets the index that ends the path."""
@@ -96,7 +96,7 @@ class PodYaml:
         What was empty before this collection filled it is written as it was then.
         """
         around = path[:-1]
-        blank = self.blanks.get(_name_of(around, self._container))
+        blank = self.blanks.get(_collection_name(around, self._container))
         if len(self.at(around)) > 1:
             self._apply("remove", path)
         elif blank is None:
@@ -111,7 +111,7 @@ class PodYaml:
             self._apply("fill", path, [value] if isinstance(step, int) else {step: value})
         else:
             self._apply("add", (*path, step), value)
-        self.blanks = {**self.blanks, _name_of(path, self._container): blank}
+        self.blanks = {**self.blanks, _collection_name(path, self._container): blank}
 
     def _apply(self, op: str, path: Path, value: t.Any = None) -> None:
         self.document = self.document.apply(Operation(op, path, value))

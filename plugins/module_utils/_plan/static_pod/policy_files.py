@@ -17,7 +17,7 @@ import typing as t
 from ..common.file_values import FileChange, FileVersion
 from ..common.ownership import Change, Owned
 from . import encryption
-from .desired import WantedFile
+from .desired import DesiredFile
 
 _OWNER = ("uid", "gid")
 
@@ -26,17 +26,17 @@ _OWNER = ("uid", "gid")
 class PolicyFileChange(FileChange):
     """One policy file that changes.
 
-    wanted: the task asks for this content; otherwise what stood there before us goes back. chosen: what of its owner the change
+    is_desired: the task requests this content; otherwise what stood there before us goes back. chosen: what of its owner the change
     decides.
     """
 
     sensitive: bool
-    wanted: bool
+    is_desired: bool
     chosen: tuple[str, ...] = ()
 
     @property
     def preserved_attributes(self) -> tuple[str, ...]:
-        """What a file that is there keeps of its own."""
+        """The owner attributes that an existing file keeps."""
         return tuple(name for name in _OWNER if name not in self.chosen)
 
 
@@ -44,11 +44,11 @@ class PolicyFileChange(FileChange):
 class PolicyFiles:
     """Files with their owners as numbers.
 
-    wanted: those that the task names. owned: our record of files. live: what stands there, None where nothing does. users, groups:
+    desired: those that the task names. owned: our record of files. live: what stands there, None where nothing does. users, groups:
     the number of each name.
     """
 
-    wanted: t.Sequence[WantedFile]
+    desired: t.Sequence[DesiredFile]
     owned: t.Mapping[str, Owned]
     live: t.Mapping[str, FileVersion | None]
     users: t.Mapping[str, int]
@@ -59,8 +59,8 @@ class PolicyFiles:
         return {path: self._digest(path, version) for path, version in self.live.items() if version is not None}
 
     def targets(self) -> dict[str, t.Any]:
-        """The digests that the task asks for, None for a file that it removes."""
-        return {entry.path: self._digest(entry.path, self._version(entry)) for entry in self.wanted}
+        """The digests that the task requests, None for a file that it removes."""
+        return {entry.path: self._digest(entry.path, self._version(entry)) for entry in self.desired}
 
     def comparable(self) -> dict[str, Owned]:
         """Our record with digests only."""
@@ -69,13 +69,13 @@ class PolicyFiles:
     def change(self, change: Change) -> PolicyFileChange:
         """What becomes of a file whose digest changes."""
         path, before = change.key, self.live.get(change.key)
-        entry = self._named(path)
+        entry = self._find_desired(path)
         version = self._version(entry) if entry else None
-        wanted = version is not None and change.after == self._digest(path, version)
-        after = None if change.after is None else version if wanted else self._original(path)
-        chosen = tuple(sorted(self._aspects(path)))
+        is_desired = version is not None and change.after == self._digest(path, version)
+        after = None if change.after is None else version if is_desired else self._original(path)
+        chosen = tuple(sorted(self._owner_keys(path)))
         sensitive = entry is None or entry.sensitive or any(map(_holds_keys, (before, after)))
-        return PolicyFileChange(path, before, after, sensitive, wanted, chosen)
+        return PolicyFileChange(path, before, after, sensitive, is_desired, chosen)
 
     def with_originals(self, keys: t.Mapping[str, Owned], changes: t.Iterable[PolicyFileChange]) -> dict[str, Owned]:
         """The record after these changes, with the former content of each file."""
@@ -86,10 +86,10 @@ class PolicyFiles:
             for path, entry in keys.items()
         }
 
-    def _named(self, path: str) -> WantedFile | None:
-        return next((entry for entry in self.wanted if entry.path == path), None)
+    def _find_desired(self, path: str) -> DesiredFile | None:
+        return next((entry for entry in self.desired if entry.path == path), None)
 
-    def _owner(self, entry: WantedFile | None) -> dict[str, t.Any]:
+    def _owner(self, entry: DesiredFile | None) -> dict[str, t.Any]:
         """The owner that the task names."""
         named = {
             "uid": None if entry is None or entry.owner is None else self.users[entry.owner],
@@ -97,28 +97,28 @@ class PolicyFiles:
         }
         return {key: number for key, number in named.items() if number is not None}
 
-    def _aspects(self, path: str) -> set[str]:
+    def _owner_keys(self, path: str) -> set[str]:
         """What of the owner counts: the task names it, or it is ours already."""
-        ours = self.owned[path].set if path in self.owned else None
-        return {key for key in _OWNER if key in self._owner(self._named(path)) or key in (ours or {})}
+        managed = self.owned[path].set if path in self.owned else None
+        return {key for key in _OWNER if key in self._owner(self._find_desired(path)) or key in (managed or {})}
 
     def _digest(self, path: str, version: FileVersion | None) -> dict[str, t.Any] | None:
         if version is None:
             return None
-        return {**version.digest, **{key: getattr(version, key) for key in sorted(self._aspects(path))}}
+        return {**version.digest, **{key: getattr(version, key) for key in sorted(self._owner_keys(path))}}
 
-    def _version(self, entry: WantedFile) -> FileVersion | None:
+    def _version(self, entry: DesiredFile) -> FileVersion | None:
         if entry.version is None:
             return None
-        ours = self.owned[entry.path].set if entry.path in self.owned else None
-        set_by_us = {key: number for key, number in (ours or {}).items() if key in _OWNER}
+        managed = self.owned[entry.path].set if entry.path in self.owned else None
+        set_by_us = {key: number for key, number in (managed or {}).items() if key in _OWNER}
         version = dataclasses.replace(entry.version, **set_by_us).with_owner_of(self.live.get(entry.path))
         return dataclasses.replace(version, **self._owner(entry))
 
     def _set(self, path: str) -> dict[str, t.Any] | None:
         """What we set. What we left alone of the owner is as it is now."""
-        ours, live = self.owned[path].set, self.live.get(path)
-        return None if ours is None else {**(self._digest(path, live) or {}), **ours}
+        managed, live = self.owned[path].set, self.live.get(path)
+        return None if managed is None else {**(self._digest(path, live) or {}), **managed}
 
     def _original(self, path: str) -> FileVersion | None:
         original = self.owned[path].original if path in self.owned else None
@@ -126,8 +126,10 @@ class PolicyFiles:
             return None
         version = FileVersion(base64.b64decode(original["content"]), int(original["mode"], 8))
         version = version.with_owner_of(self.live.get(path))
-        ours = self.owned[path].set or {}
-        return dataclasses.replace(version, **{key: original[key] for key in _OWNER if key in ours and key in original})
+        managed = self.owned[path].set or {}
+        return dataclasses.replace(
+            version, **{key: original[key] for key in _OWNER if key in managed and key in original}
+        )
 
 
 def _holds_keys(version: FileVersion | None) -> bool:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether a static pod's own probes can pass: they ask an address, port, scheme and path of their own, mostly without credentials.
+"""Whether a static pod's own probes can pass: they request an address, port, scheme and path of their own, mostly without credentials.
 
 A component that does not answer there is killed by the kubelet for ever, however healthy it is. Only what a change brings is refused.
 """
@@ -21,7 +21,7 @@ from .pod_fields import Probe
 
 _API_SERVER, _ETCD = "kube-apiserver", "etcd"
 _PORTS = {_API_SERVER: 6443, "kube-controller-manager": 10257, "kube-scheduler": 10259}
-_ALLOWED_PATHS = ("/healthz", "/readyz", "/livez")  # the other two answer these to anybody, if no flag says otherwise
+_ALLOWED_PATHS = ("/healthz", "/readyz", "/livez")  # the other two serve these to anybody, if no flag says otherwise
 _ANYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  # compared, not bound
 _LOCAL = ("127.0.0.1", "::1")
 _FOREVER = "would fail and the component would be restarted forever"
@@ -35,26 +35,26 @@ _METRICS, _CLIENTS, _CLIENTS_HTTP, _CLIENT_AUTH = _OF_ETCD = (
 
 
 class Listener(t.NamedTuple):
-    """Where a component answers to probes."""
+    """Where a component listens for probes."""
 
     scheme: str
     host: str
     port: int
 
-    def answers(self, probe: Probe) -> bool:
+    def accepts(self, probe: Probe) -> bool:
         """Whether a probe reaches it."""
         scheme = probe.get("scheme", self.scheme)
-        return (scheme, probe["port"]) == (self.scheme, self.port) and self.is_at(probe["host"])
+        return (scheme, probe["port"]) == (self.scheme, self.port) and self.listens_at(probe["host"])
 
-    def is_at(self, host: str) -> bool:
-        """Whether it answers at an address."""
+    def listens_at(self, host: str) -> bool:
+        """Whether it listens at an address."""
         return self.host in (*_ANYWHERE, host) or (
             "localhost" in (self.host, host) and {self.host, host} <= {"localhost", *_LOCAL}
         )
 
 
 def refuse_failing_probes(name: str, before: Manifest, after: Manifest) -> None:
-    """Refuse a change after which the component would not answer to a probe that its manifest has. name: of the static pod."""
+    """Refuse a change after which the component would not accept a probe that its manifest has. name: of the static pod."""
     probes = own_probes(name, before)
     anonymous = [probe for probe in probes if is_anonymous(probe)]
     if name == _API_SERVER and anonymous:
@@ -70,8 +70,8 @@ def refuse_failing_probes(name: str, before: Manifest, after: Manifest) -> None:
 
 
 def own_probes(name: str, manifest: Manifest) -> list[Probe]:
-    """The probes that ask the component itself. Another port is that of another container, such as kops' kube-apiserver-healthcheck, or one
-    without encryption: what the component is told of its own says nothing about it."""
+    """The probes that reach the component itself. Another port is that of another container, such as kops' kube-apiserver-healthcheck, or one
+    without encryption: the settings of the component do not apply to it."""
     listener = None if name == _ETCD else _listener(name, manifest)
     return [
         probe
@@ -119,7 +119,7 @@ def refuse_closed_paths_of_file(found: t.Sequence[str]) -> None:
 
 
 def _refuse_closed_paths(probes: t.Sequence[Probe], before: Manifest, after: Manifest) -> None:
-    """Without its path among those that anybody may ask, each probe gets 403."""
+    """Without its path among those that anybody may request, each probe gets 403."""
     former, allowed = map(_allowed_paths, (before, after))
     for probe in probes if former != allowed else ():
         if not any(_covers(path, probe["path"]) for path in allowed):
@@ -149,7 +149,7 @@ def _refuse_other_address(name: str, probes: t.Sequence[Probe], before: Manifest
                 f"args: with secure-port {found.port} the kubelet's probes, which ask port {probe['port']}, {_FOREVER}. Probes are not"
                 " changed by this module."
             )
-        if not found.is_at(probe["host"]):
+        if not found.listens_at(probe["host"]):
             raise Refusal(
                 f"args: with bind-address {found.host} the kubelet's probes, which ask {probe['host']}, {_FOREVER}. Probes are not"
                 " changed by this module."
@@ -167,7 +167,7 @@ def _refuse_other_urls(probes: t.Sequence[Probe], before: Manifest, after: Manif
     former, found = map(_listeners_of_etcd, (before, after))
     changed = [name for name in _OF_ETCD if setting(before, name) != setting(after, name)]
     for probe in probes if changed else ():
-        if not any(each.answers(probe) for each in found) and any(each.answers(probe) for each in former):
+        if not any(each.accepts(probe) for each in found) and any(each.accepts(probe) for each in former):
             scheme = probe.get("scheme", "http")
             url = f"{scheme}://{_bracketed(probe['host'])}:{probe['port']}"
             raise Refusal(
@@ -177,7 +177,7 @@ def _refuse_other_urls(probes: t.Sequence[Probe], before: Manifest, after: Manif
 
 
 def _listeners_of_etcd(manifest: Manifest) -> list[Listener]:
-    """Where etcd answers for its health without a client certificate."""
+    """Where etcd serves its health without a client certificate."""
     clients = setting(manifest, _CLIENTS_HTTP) or setting(manifest, _CLIENTS) or "http://localhost:2379"
     texts = ",".join(filter(None, (setting(manifest, _METRICS), clients))).split(",")
     urls = [match for match in map(_URL.match, texts) if match]  # the rehearsal refuses others

@@ -23,49 +23,52 @@ FILES = "files"  # they stand beside the manifest, and no upgrade takes them
 class Reconciliation:
     """What is ours of a manifest, each without files.
 
-    kept: it has our value. lost: gone, or as it was before us, with a manifest that was written again. removed: the same in a manifest that was
+    unchanged: it has our value. lost: gone, or as it was before us, with a manifest that was written again. removed: the same in a manifest that was
     not. foreign: it has a value that is neither ours nor the one before us, so it is no longer ours; field and key of each.
     """
 
-    kept: Record
+    unchanged: Record
     lost: Record
     removed: Record
     foreign: tuple[tuple[str, str], ...]
 
     @property
     def owned(self) -> Record:
-        """What counts as ours from now on. What is lost does until it is asked for again, or given up."""
-        return {field: {**self.kept.get(field, {}), **self.lost.get(field, {})} for field in {**self.kept, **self.lost}}
+        """What counts as ours from now on. What is lost does until it is requested again, or given up."""
+        return {
+            field: {**self.unchanged.get(field, {}), **self.lost.get(field, {})}
+            for field in {**self.unchanged, **self.lost}
+        }
 
 
 def reconcile(record: Record, live: Values, *, image: t.Any, written_image: str | None) -> Reconciliation:
-    """Compare the record with what the manifest says. live: its values.
+    """Compare the record with what the manifest has. live: its values.
 
     image: of the component. written_image: the one at our last write; None when it is not known, and then it counts as another.
     """
-    parts: dict[str, Record] = {"kept": {}, "gone": {}}
+    parts: dict[str, Record] = {"unchanged": {}, "gone": {}}
     foreign: list[tuple[str, str]] = []
     for field, keys in record.items():
         for key, entry in keys.items() if field != FILES else ():
             now = live.get(field, {}).get(key)
             if now == entry.set:
-                parts["kept"].setdefault(field, {})[key] = entry
+                parts["unchanged"].setdefault(field, {})[key] = entry
             elif now in (entry.original, None):
                 parts["gone"].setdefault(field, {})[key] = dataclasses.replace(entry, original=now)
             else:
                 foreign.append((field, key))
-    kept, gone = parts["kept"], parts["gone"]
-    is_written_again = image != written_image or _is_all_gone(kept, gone, record, live)
-    return Reconciliation(kept, gone if is_written_again else {}, {} if is_written_again else gone, tuple(foreign))
+    unchanged, gone = parts["unchanged"], parts["gone"]
+    is_written_again = image != written_image or _is_all_gone(unchanged, gone, record, live)
+    return Reconciliation(unchanged, gone if is_written_again else {}, {} if is_written_again else gone, tuple(foreign))
 
 
-def _is_all_gone(kept: Record, gone: Record, record: Record, live: Values) -> bool:
+def _is_all_gone(unchanged: Record, gone: Record, record: Record, live: Values) -> bool:
     """Whether a manifest of the same image is one that kubeadm wrote again: nothing of ours is in it, and it was more than one thing.
 
-    Who takes out our only setting leaves just what kubeadm would write. That counts as taken out: who wanted it gone is asked first.
+    Who takes out our only setting leaves just what kubeadm would write. That counts as taken out, and restoring it needs restore_removed.
     """
     is_annotated = FILES_ANNOTATION in live.get("annotations", {})
-    return not kept and not is_annotated and sum(map(len, gone.values())) + bool(record.get(FILES)) > 1
+    return not unchanged and not is_annotated and sum(map(len, gone.values())) + bool(record.get(FILES)) > 1
 
 
 def refuse_removed(values: Values, found: Reconciliation, live: Values, path: str, changed: str) -> None:
@@ -84,8 +87,8 @@ def refuse_removed(values: Values, found: Reconciliation, live: Values, path: st
         )
 
 
-def told(found: Reconciliation, values: Values) -> list[str]:
-    """What to tell of values that are not ours any more. values: the desired ones, of which a difference tells."""
+def foreign_warnings(found: Reconciliation, values: Values) -> list[str]:
+    """The warnings about values that are not ours any more. values: the desired ones, which are in the operations."""
     return [
         f"{field} {key}: it was changed since this collection set it, so it is left alone from now on."
         for field, key in found.foreign
@@ -93,11 +96,11 @@ def told(found: Reconciliation, values: Values) -> list[str]:
     ]
 
 
-def names(record: Record) -> dict[str, list[str]]:
+def keys_by_field(record: Record) -> dict[str, list[str]]:
     """The keys of each field, without values."""
     return {field: sorted(keys) for field, keys in record.items()}
 
 
-def with_files(owned: Record, files: t.Mapping[str, Owned]) -> Record:
+def add_files(owned: Record, files: t.Mapping[str, Owned]) -> Record:
     """The record with what is ours beside the manifest."""
     return {**owned, **({FILES: dict(files)} if files else {})}

@@ -18,7 +18,7 @@ _ALL = len((_ETCD, *versions.COMPONENTS))
 _PRESENT = "present"
 
 
-def requests(
+def build_requests(
     static_pods: str | t.Sequence[str],
     *,
     state: str,
@@ -36,24 +36,24 @@ def requests(
     etcd is planned on a node where the desired state names it; elsewhere only where this collection has changed it, and an etcd that is no
     static pod is left alone.
 
-    preserved: what has its present value in a pass that only adds, by name and option; with C(waits) nothing is asked of the static pod.
+    preserved: what has its present value in a pass that only adds, by name and option; with C(waits) the static pod has no entry.
     """
-    selected = named(static_pods)
+    selected = parse_names(static_pods)
     names = [name for name in selected if not preserved.get(name, {}).get("waits")]
     if state != _PRESENT:
-        return {name: _optional(name, is_wanted=len(selected) < _ALL) for name in names}
+        return {name: _optional_entry(name, is_desired=len(selected) < _ALL) for name in names}
     own = components or {}
     shared = {"feature_gates": feature_gates, "admission_plugins": admission_plugins}
     return {
         name: {
-            **_settings(name, _keeping(own.get(name, {}), preserved.get(name, {})), shared),
-            **_optional(name, is_wanted=name in own),
+            **_settings(name, _keep_preserved(own.get(name, {}), preserved.get(name, {})), shared),
+            **_optional_entry(name, is_desired=name in own),
         }
         for name in names
     }
 
 
-def named(static_pods: str | t.Sequence[str]) -> list[str]:
+def parse_names(static_pods: str | t.Sequence[str]) -> list[str]:
     """The names of static pods. A variable of the command line is text, with commas."""
     if isinstance(static_pods, str):
         return [name.strip() for name in static_pods.split(",") if name.strip()]
@@ -64,20 +64,20 @@ def _settings(name: str, own: Settings, shared: t.Mapping[str, Settings | None])
     merged = {
         option: {**(values or {}), **own.get(option, {})}
         for option, values in shared.items()
-        if option in own or (values is not None and _is_for(option, name))
+        if option in own or (values is not None and _applies_to(option, name))
     }
     return {**own, **merged}
 
 
-def _is_for(option: str, name: str) -> bool:
+def _applies_to(option: str, name: str) -> bool:
     """Whether a setting of the control plane as a whole is one of a static pod."""
     return name != _ETCD if option == "feature_gates" else name == _API_SERVER
 
 
-def _keeping(own: Settings, preserved: Settings) -> Settings:
+def _keep_preserved(own: Settings, preserved: Settings) -> Settings:
     options = {option: keys for option, keys in preserved.items() if option != "waits"}
     return {**own, **{option: {**own.get(option, {}), **keys} for option, keys in options.items()}}
 
 
-def _optional(name: str, *, is_wanted: bool) -> dict[str, t.Any]:
-    return {"only_if_changed": True} if name == _ETCD and not is_wanted else {}
+def _optional_entry(name: str, *, is_desired: bool) -> dict[str, t.Any]:
+    return {"only_if_changed": True} if name == _ETCD and not is_desired else {}

@@ -19,7 +19,7 @@ from .static_pod_results import PodState, StaticPodHost
 Pods = t.Mapping[str, PodState]  # what is known of static pods, by name
 Reports = t.Mapping[str, t.Mapping[str, ComponentResult]]  # by host and static pod
 
-# One host asks for all, so these variables must be the same on all hosts.
+# One host queries the API for all, so these variables must be the same on all hosts.
 SHARED = (
     "control_plane_lease",
     "control_plane_lease_takeover",
@@ -31,10 +31,10 @@ SHARED = (
 )
 
 _ETCD = "etcd"
-_VITAL = control_plane_nodes.COMPONENTS
+_REQUIRED = control_plane_nodes.COMPONENTS
 _UPGRADE = "WARNING: a kubeadm upgrade writes the manifests again and so reverts this; run this again after one."
 _OFF = (None, False, "disabled")
-# A plan says whether a node is ready; when it is older than this, in seconds, the node is asked again.
+# A plan has whether a node is ready; when it is older than this, in seconds, the node is observed again.
 _FRESH_SECONDS = 30
 _RESULT_KEYS = (
     "changed",
@@ -59,10 +59,12 @@ _RESULT_KEYS = (
 # ---- before the first write ------------------------------------------------------------------------------------------
 
 
-def refusal(hosts: Hosts[StaticPodHost], host: str, reachable: t.Collection[str], batch: t.Collection[str]) -> str:
+def planning_refusal(
+    hosts: Hosts[StaticPodHost], host: str, reachable: t.Collection[str], batch: t.Collection[str]
+) -> str:
     """Why the hosts that take part cannot be changed in one run; empty when they can.
 
-    host: the one that tells it. reachable: the hosts that the play still has. batch: those of them that C(serial) lets in now.
+    host: the one that reports it. reachable: the hosts that the play still has. batch: those of them that C(serial) lets in now.
     """
     found = (
         rollout.planning_refusal(hosts, reachable)
@@ -72,11 +74,11 @@ def refusal(hosts: Hosts[StaticPodHost], host: str, reachable: t.Collection[str]
     )
     if found:
         return f"Nothing was changed on {host}. {found}"
-    kept_out = sorted(set(reachable).difference(batch))
-    if not kept_out or not turns(hosts):
+    excluded = sorted(set(reachable).difference(batch))
+    if not excluded or not turn_order(hosts):
         return ""
     return (
-        f"Nothing was changed on {host}, because serial excludes {', '.join(kept_out)}: whether their API servers and etcds are ready would not"
+        f"Nothing was changed on {host}, because serial excludes {', '.join(excluded)}: whether their API servers and etcds are ready would not"
         " be checked. Remove serial from the play; the role changes one node after the other."
     )
 
@@ -85,11 +87,11 @@ def kubelet_refusal(hosts: Hosts[StaticPodHost], repaired: t.Collection[str]) ->
     """Why nothing is changed while a kubelet does not work: it would not start what is changed, and the next node would be one less. Empty when
     all work. repaired: the hosts whose kubelets this run has changed since everything was planned."""
     problems = [host.plan.kubelet_problem for name, host in hosts.items() if name not in repaired]
-    told = "; ".join(filter(None, problems))
-    return messages.kubelet_needed_message(told) if told else ""
+    problems_text = "; ".join(filter(None, problems))
+    return messages.kubelet_needed_message(problems_text) if problems_text else ""
 
 
-def order(host: StaticPodHost) -> list[str]:
+def pods_in_order(host: StaticPodHost) -> list[str]:
     """The static pods of a host to change, in this order. A change that an earlier run left open counts: this run ends it.
 
     etcd is first, because the others use it. These are in the order of the plan when something is switched on, else in the other one.
@@ -102,23 +104,23 @@ def order(host: StaticPodHost) -> list[str]:
     return [name for name in changing if name == _ETCD] + (others if switches_on else others[::-1])
 
 
-def repairs(host: StaticPodHost) -> bool:
+def is_repair(host: StaticPodHost) -> bool:
     """Whether the plan of a host changes what is down there."""
-    return any(name in order(host) for name in _unready(host.planned_pods))
+    return any(name in pods_in_order(host) for name in _unready(host.planned_pods))
 
 
-def turns(hosts: Hosts[StaticPodHost]) -> list[str]:
+def turn_order(hosts: Hosts[StaticPodHost]) -> list[str]:
     """The hosts to change, in this order. A repair is first: until then no other node may be changed."""
-    changing = [name for name, host in hosts.items() if order(host)]
-    return sorted(changing, key=lambda name: not repairs(hosts[name]))
+    changing = [name for name, host in hosts.items() if pods_in_order(host)]
+    return sorted(changing, key=lambda name: not is_repair(hosts[name]))
 
 
-def impaired(hosts: Hosts[StaticPodHost]) -> list[str]:
+def impaired_hosts(hosts: Hosts[StaticPodHost]) -> list[str]:
     """The hosts that do not use the API while others can: what they have to query is to be repaired."""
-    return [name for name, host in hosts.items() if repairs(host)]
+    return [name for name, host in hosts.items() if is_repair(host)]
 
 
-def cluster(hosts: Hosts[StaticPodHost]) -> dict[str, t.Any]:
+def expected_cluster(hosts: Hosts[StaticPodHost]) -> dict[str, t.Any]:
     """By what the API is verified to be that of these nodes, as the modules that use it take it."""
     plans = [host.plan for host in hosts.values()]
     return clusters.expected_identity({plan.node: plan.cluster for plan in plans if plan.cluster})
@@ -127,18 +129,18 @@ def cluster(hosts: Hosts[StaticPodHost]) -> dict[str, t.Any]:
 def unknown_readiness(pods: t.Collection[str], unreadable: t.Sequence[str]) -> str:
     """Why it is not known whether the API server and the etcd of a host are ready; empty when it is. pods: names. unreadable: files in its
     directory of static pods that cannot be read: the kubelet starts nothing of such a file either, and stops what it started of it."""
-    absent = [name for name in _VITAL if name not in pods]
+    absent = [name for name in _REQUIRED if name not in pods]
     return f"{', '.join(unreadable)} cannot be read, and may be {' or '.join(absent)}" if unreadable and absent else ""
 
 
 def _planned_readiness(host: StaticPodHost) -> Pods | str:
-    """What the plan of a host tells of its static pods, or why it does not."""
+    """The static pods of a host by its plan, or why they are not known."""
     pods = host.planned_pods
     return unknown_readiness(pods, host.plan.unreadable_files) or pods
 
 
 def open_transactions(hosts: Hosts[StaticPodHost]) -> list[str]:
-    """The changes that were open when everything was planned, in words."""
+    """The changes that were open when everything was planned, as text."""
     return [
         f"{pod_name} on {name} ({pod.open_transaction.phase or 'its journal cannot be read'})"
         for name, host in hosts.items()
@@ -160,13 +162,13 @@ def is_ready(hosts: Hosts[StaticPodHost], plan_age: float) -> bool:
     )
 
 
-def awaited(host: StaticPodHost, pods: t.Iterable[PodState]) -> list[str]:
+def awaited_pods(host: StaticPodHost, pods: t.Iterable[PodState]) -> list[str]:
     """What a turn waits for on a host. pods: of this host, as just read.
 
     What is to be repaired does not get ready by itself. Others may only need a moment, such as after their own turn.
     """
-    repaired = order(host) if repairs(host) and host.state != rollout.DONE else ()
-    return [name for name in _unready(_named(pods)) if name not in repaired]
+    repaired = pods_in_order(host) if is_repair(host) and host.state != rollout.DONE else ()
+    return [name for name in _unready(_by_name(pods)) if name not in repaired]
 
 
 def turn_refusal(hosts: Hosts[StaticPodHost], host: str, reachable: t.Collection[str], planned: t.Sequence[str]) -> str:
@@ -187,40 +189,40 @@ def turn_refusal(hosts: Hosts[StaticPodHost], host: str, reachable: t.Collection
 
 
 def readiness_refusal(hosts: Hosts[StaticPodHost], host: str) -> str:
-    """Why a host must not be changed while others are not ready; empty when it may. Where no node was observed, the plans tell.
+    """Why a host must not be changed while others are not ready; empty when it may. Where no node was observed, the plans count.
 
     What is down on the host itself and is to be changed may be down: that is what a repair is, and it takes nothing away.
     """
-    found = _observed(hosts, host)
-    if any(name in order(hosts[host]) for name in _unready(found[host])):
+    found = _observed_pods(hosts, host)
+    if any(name in pods_in_order(hosts[host]) for name in _unready(found[host])):
         return ""
-    words = [text for texts in _blocked_by(found).values() for text in texts]
-    if not words:
+    problems = [text for texts in _blocked_by(found).values() for text in texts]
+    if not problems:
         return ""
     return (
-        f"Not changed, because not all API servers and etcds are ready, and this change would stop its own: {'; '.join(words)}."
+        f"Not changed, because not all API servers and etcds are ready, and this change would stop its own: {'; '.join(problems)}."
         " Repair that first; a run that changes what is down may continue."
     )
 
 
-def not_ready(hosts: Hosts[StaticPodHost], host: str) -> list[str]:
+def hosts_not_ready(hosts: Hosts[StaticPodHost], host: str) -> list[str]:
     """The hosts because of which C(readiness_refusal) refuses."""
-    return list(_blocked_by(_observed(hosts, host)))
+    return list(_blocked_by(_observed_pods(hosts, host)))
 
 
-def _observed(hosts: Hosts[StaticPodHost], host: str) -> dict[str, Pods | str]:
-    """What is known of the static pods of each host before the turn of one; a text for one that could not be read, which says why."""
+def _observed_pods(hosts: Hosts[StaticPodHost], host: str) -> dict[str, Pods | str]:
+    """What is known of the static pods of each host before the turn of one; a text with the reason for one that could not be read."""
     observations = hosts[host].observations
     if not observations:
         return {name: _planned_readiness(each) for name, each in hosts.items()}
     found: dict[str, Pods | str] = dict.fromkeys(hosts, "no answer")
     for each in observations:
-        found[each.host] = each.msg or "no answer" if each.static_pods is None else _named(each.static_pods)
+        found[each.host] = each.msg or "no answer" if each.static_pods is None else _by_name(each.static_pods)
     return found
 
 
 def _blocked_by(observed: t.Mapping[str, Pods | str]) -> dict[str, list[str]]:
-    """What is not ready, or is not known, in words by host."""
+    """What is not ready, or is not known, as texts by host."""
     found = {}
     for host, pods in observed.items():
         if isinstance(pods, str):
@@ -230,15 +232,15 @@ def _blocked_by(observed: t.Mapping[str, Pods | str]) -> dict[str, list[str]]:
     return found
 
 
-def _named(pods: t.Iterable[PodState]) -> Pods:
+def _by_name(pods: t.Iterable[PodState]) -> Pods:
     return {pod.name: pod for pod in pods}
 
 
 def _unready(pods: Pods | str) -> list[str]:
-    """What is vital and not ready; nothing where that is not known."""
+    """The API server and etcd, where they are not ready; nothing where that is not known."""
     if isinstance(pods, str):
         return []
-    return [name for name, pod in pods.items() if name in _VITAL and not pod.ready]
+    return [name for name, pod in pods.items() if name in _REQUIRED and not pod.ready]
 
 
 # ---- after a turn ----------------------------------------------------------------------------------------------------
@@ -252,19 +254,19 @@ def stopped_by(hosts: Hosts[StaticPodHost], reachable: t.Collection[str]) -> lis
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def speaker(hosts: Hosts[StaticPodHost]) -> str:
+def choose_reporter(hosts: Hosts[StaticPodHost]) -> str:
     """The host that reports for all and releases the Lease: the first one that was not lost; empty without one."""
     return next((name for name, host in hosts.items() if not host.is_gone), "")
 
 
-def reports(hosts: Hosts[StaticPodHost], *, dry: bool) -> dict[str, dict[str, ComponentResult]]:
+def build_reports(hosts: Hosts[StaticPodHost], *, dry: bool) -> dict[str, dict[str, ComponentResult]]:
     """What became of each host that was planned, by host and static pod. dry: whether nothing was to be changed.
 
     A static pod whose turn did not come has failed, and names who stopped the rollout.
     """
-    found = {name: _report(host) for name, host in hosts.items()}
-    for name, why in ({} if dry else _not_begun(hosts)).items():
-        for pod in order(hosts[name]):
+    found = {name: _host_report(host) for name, host in hosts.items()}
+    for name, why in ({} if dry else _not_started(hosts)).items():
+        for pod in pods_in_order(hosts[name]):
             found[name][pod] = found[name][pod].with_values(**{**rollout.not_started_result(()), "msg": why})
     return {name: report for name, report in found.items() if report}
 
@@ -274,17 +276,17 @@ def unverified(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> list[st
 
     skipped: those of the inventory that take no part. The API may not show them as control planes, and then only the inventory names them.
     """
-    absent = ", ".join(_absent(hosts, skipped))
+    absent = ", ".join(_skipped_nodes(hosts, skipped))
     return [f"whether API server and etcd of {absent} are ready: this run leaves them out"] if absent else []
 
 
-def taking_no_part(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> list[str]:
-    """What is told of these control planes, whatever the run changes."""
-    absent = ", ".join(_absent(hosts, skipped))
+def skipped_lines(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> list[str]:
+    """The lines about these control planes, whatever the run changes."""
+    absent = ", ".join(_skipped_nodes(hosts, skipped))
     return [f"this run leaves out {absent}: nothing is planned there"] if absent else []
 
 
-def _absent(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> list[str]:
+def _skipped_nodes(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> list[str]:
     plans = [host.plan for host in hosts.values()]
     known = next(
         (
@@ -302,17 +304,17 @@ def assumed_ready(hosts: Hosts[StaticPodHost]) -> list[tuple[str, str, str]]:
     """What is not known of the API servers and etcds that count as ready for the turns of this run: host, static pod, and what it is."""
     found = {
         (host, name, what): None
-        for turn in turns(hosts)
-        for host, pods in _observed(hosts, turn).items()
+        for turn in turn_order(hosts)
+        for host, pods in _observed_pods(hosts, turn).items()
         for name, pod in ({} if isinstance(pods, str) else pods).items()
         for what in pod.unverified
-        if name in _VITAL and pod.ready
+        if name in _REQUIRED and pod.ready
     }
     return list(found)
 
 
-def beside(hosts: Hosts[StaticPodHost]) -> list[str]:
-    """What is wrong with API servers and etcds that the run does not plan, in words."""
+def unplanned_problems(hosts: Hosts[StaticPodHost]) -> list[str]:
+    """What is wrong with API servers and etcds that the run does not plan, as lines."""
     found = []
     for name, host in hosts.items():
         others = host.plan.others
@@ -320,19 +322,19 @@ def beside(hosts: Hosts[StaticPodHost]) -> list[str]:
             continue
         if control_plane_nodes.API_SERVER not in host.planned_pods and not host.plan.unreadable_files:
             found.append(f"{name}: there is no manifest of {control_plane_nodes.API_SERVER}, so it does not run there")
-        found += [f"{name} {pod}: it is not ready" for pod in _VITAL if pod in others and not others[pod].ready]
+        found += [f"{name} {pod}: it is not ready" for pod in _REQUIRED if pod in others and not others[pod].ready]
     return found
 
 
-def lost(hosts: Hosts[StaticPodHost]) -> list[str]:
-    """The hosts whose change began and has no end that was seen."""
+def lost_hosts(hosts: Hosts[StaticPodHost]) -> list[str]:
+    """The hosts whose change was started and has no end that was seen."""
     return [name for name, host in hosts.items() if host.state in (rollout.LOST, rollout.UNFINISHED)]
 
 
-def _report(host: StaticPodHost) -> dict[str, ComponentResult]:
+def _host_report(host: StaticPodHost) -> dict[str, ComponentResult]:
     """What was changed goes on top of what was planned: of a change whose node is lost, nothing else is known."""
-    made = {change.item.name: _ended(change) for change in host.changes}
-    # A plan tells what would change.
+    made = {change.item.name: _change_values(change) for change in host.changes}
+    # A plan has what would change.
     known = {name: {**plan.raw, "changed": False, **made.get(name, {})} for name, plan in host.plan.static_pods.items()}
     return {
         name: typed.parse(ComponentResult, {key: value for key, value in each.items() if key in _RESULT_KEYS})
@@ -340,19 +342,19 @@ def _report(host: StaticPodHost) -> dict[str, ComponentResult]:
     }
 
 
-def _ended(change: ChangeResult) -> t.Mapping[str, t.Any]:
+def _change_values(change: ChangeResult) -> t.Mapping[str, t.Any]:
     """A lost connection is a failure, too."""
     return {**change.raw, "failed": True} if change.unreachable else change.raw
 
 
-def _not_begun(hosts: Hosts[StaticPodHost]) -> dict[str, str]:
-    """The hosts that had something to change and were not begun, each with the reason."""
-    waiting = [name for name in turns(hosts) if hosts[name].state in (rollout.WAITING, rollout.REFUSED)]
-    return {name: _reason(hosts, name) for name in waiting}
+def _not_started(hosts: Hosts[StaticPodHost]) -> dict[str, str]:
+    """The hosts that had something to change and were not started, each with the reason."""
+    waiting = [name for name in turn_order(hosts) if hosts[name].state in (rollout.WAITING, rollout.REFUSED)]
+    return {name: _not_started_reason(hosts, name) for name in waiting}
 
 
-def _reason(hosts: Hosts[StaticPodHost], host: str) -> str:
-    """Why a host was not begun: what its own turn says, or who stopped the rollout."""
+def _not_started_reason(hosts: Hosts[StaticPodHost], host: str) -> str:
+    """Why a host was not started: the message of its own turn, or who stopped the rollout."""
     own = hosts[host].turn
     if own and own.failed:
         return str(own.msg)
@@ -366,7 +368,7 @@ def _reason(hosts: Hosts[StaticPodHost], host: str) -> str:
 
 
 def undone_by_upgrade(reports_by_host: Reports) -> list[str]:
-    """What is told in general of a change that kubeadm does not know, where kubeadm-config is not."""
+    """The line about a change that kubeadm does not know, where kubeadm-config is not."""
     made = (result for pods in reports_by_host.values() for result in pods.values() if result.operations)
     is_undone = any(
         each.transaction and each.transaction.outcome == messages.COMMITTED and not each.reverts for each in made
@@ -375,11 +377,11 @@ def undone_by_upgrade(reports_by_host: Reports) -> list[str]:
 
 
 def variable_of(field: str) -> str:
-    """The variable that says all of a field of a static pod."""
+    """The variable that sets all of a field of a static pod."""
     return f"control_plane_{field}" if field in ("feature_gates", "admission_plugins") else "control_plane_components"
 
 
-def left_alone(reports_by_host: Reports) -> t.Iterator[tuple[str, str, str]]:
+def left_alone_settings(reports_by_host: Reports) -> t.Iterator[tuple[str, str, str]]:
     """What is owned and no variable names, as C(report.left_alone) takes it."""
     for host, pods in reports_by_host.items():
         for name, found in pods.items():

@@ -11,14 +11,13 @@ import hashlib
 import typing as t
 
 from ..transaction.results import LeaseResult
-from ..transaction.rollout import DONE, FAILED, LOST, UNFINISHED, Hosts
-from ..transaction.rollout import describe_meanwhile as lines_of
+from ..transaction.rollout import DONE, FAILED, LOST, UNFINISHED, Hosts, describe_meanwhile
 from . import rollout
 from .static_pod_results import LeaseState, PlannedChange, StaticPodHost, StaticPodSettings
 
 Json = dict[str, t.Any]
 
-# What a report says of a mark on the Lease, and what the next run needs then on its command line.
+# The line of a report about a mark on the Lease, and what the next run needs then on its command line.
 RESUME = "-e control_plane_resume=true"
 RESUMPTION = f"The same settings are refused from now on: when that is repaired, run with {RESUME}, too"
 _DIGEST_CHARACTERS = 16
@@ -33,13 +32,13 @@ _PERSIST_SECONDS = 300
 
 @dataclasses.dataclass(frozen=True)
 class Admission:
-    """What the answer to the request for the Lease means. objection: why nothing may be changed; empty when the rollout goes on.
+    """What the result of the request for the Lease means. refusal: why nothing may be changed; empty when the rollout goes on.
 
-    warning: what to tell. is_held: whether the run holds the Lease. is_alone: whether it goes on without one, because no API server answers
+    warning: for the report. is_held: whether the run holds the Lease. is_alone: whether it goes on without one, because no API server responds
     and there is one node. is_stale: whether another run may have changed something since everything was planned.
     """
 
-    objection: str = ""
+    refusal: str = ""
     warning: str = ""
     is_held: bool = False
     is_alone: bool = False
@@ -47,7 +46,7 @@ class Admission:
 
 
 def turn_seconds(host: StaticPodHost) -> int:
-    """The longest that the turn of a host takes. Before each change another run at work there may be waited for; the change may be waited
+    """The longest that the turn of a host takes. Before each change another run there may be waited for; the change may be waited
     for, rolled back with a restart of the kubelet, and watched twice."""
     settings = host.settings
     each = (
@@ -58,7 +57,7 @@ def turn_seconds(host: StaticPodHost) -> int:
         + (settings.confirm_timeout if settings.confirm else 0)
         + _CHANGE_SECONDS
     )
-    return _TURN_SECONDS + len(rollout.order(host)) * each
+    return _TURN_SECONDS + len(rollout.pods_in_order(host)) * each
 
 
 def desired_digest(host: StaticPodHost) -> str:
@@ -67,12 +66,12 @@ def desired_digest(host: StaticPodHost) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARACTERS]
 
 
-def acquisition(hosts: Hosts[StaticPodHost], settings: StaticPodSettings, holder: str, plan_age: int) -> Json:
+def acquire_request(hosts: Hosts[StaticPodHost], settings: StaticPodSettings, holder: str, plan_age: int) -> Json:
     """The request before the first turn, or before kubeadm-config is written where no host has one. settings: of the host that sends it.
 
     plan_age: seconds since everything was planned.
     """
-    changing = rollout.turns(hosts)
+    changing = rollout.turn_order(hosts)
     return {
         "state": "held",
         "holder": holder,
@@ -83,19 +82,19 @@ def acquisition(hosts: Hosts[StaticPodHost], settings: StaticPodSettings, holder
         "wait_timeout": settings.lock_timeout,
         "takeover": settings.control_plane_lease_takeover,
         "resume": settings.control_plane_resume,
-        "cluster": rollout.cluster(hosts),
+        "cluster": rollout.expected_cluster(hosts),
     }
 
 
-def admission(
+def check_admission(
     hosts: Hosts[StaticPodHost], result: LeaseResult, holder: str, skipped: t.Sequence[str], *, dry: bool
 ) -> Admission:
-    """Judge the result of the request before the first turn.
+    """Check the result of the request before the first turn.
 
-    hosts: those that take part. skipped: control planes of the inventory that do not. dry: whether the Lease was only looked at.
+    hosts: those that take part. skipped: control planes of the inventory that do not. dry: whether the Lease was only read.
     """
     if result.problem:
-        return _without(hosts, result, skipped)
+        return _admit_without_lease(hosts, result, skipped)
     former = result.taken_over_from
     return Admission(
         warning=f"the Lease {'would be' if dry else 'is'} taken over from {former}." if former else "",
@@ -104,7 +103,7 @@ def admission(
     )
 
 
-def _without(hosts: Hosts[StaticPodHost], result: LeaseResult, skipped: t.Sequence[str]) -> Admission:
+def _admit_without_lease(hosts: Hosts[StaticPodHost], result: LeaseResult, skipped: t.Sequence[str]) -> Admission:
     """What it means that the Lease could not be acquired."""
     if result.api_reachable is False and _may_be_alone(hosts, skipped):
         meanwhile = f" (make sure that nothing changes {', '.join(skipped)} meanwhile)" if skipped else ""
@@ -117,14 +116,14 @@ def _without(hosts: Hosts[StaticPodHost], result: LeaseResult, skipped: t.Sequen
         if result.api_reachable
         else " To continue although nothing excludes other runs, set control_plane_lease: false."
     )
-    return Admission(objection=f"{result.problem}{remedy}")
+    return Admission(refusal=f"{result.problem}{remedy}")
 
 
 def _may_be_alone(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> bool:
     """Whether no other node can be changed meanwhile, or the one node is there to be repaired, which cannot wait for an API."""
     if len(hosts) != 1:
         return False
-    return not skipped or all(rollout.repairs(host) for host in hosts.values())
+    return not skipped or all(rollout.is_repair(host) for host in hosts.values())
 
 
 def planned_changes(hosts: Hosts[StaticPodHost]) -> tuple[PlannedChange, ...]:
@@ -137,14 +136,14 @@ def planned_changes(hosts: Hosts[StaticPodHost]) -> tuple[PlannedChange, ...]:
     )
 
 
-def meanwhile(outdated: t.Sequence[PlannedChange], hosts: Hosts[StaticPodHost]) -> list[str]:
-    """What another run has changed while this one waited for the Lease, in words. outdated: what was planned before. hosts: with the plans of now."""
+def changes_meanwhile(outdated: t.Sequence[PlannedChange], hosts: Hosts[StaticPodHost]) -> list[str]:
+    """What another run has changed while this one waited for the Lease, as lines. outdated: what was planned before. hosts: with the plans of now."""
     current = planned_changes(hosts)
     pods = dict.fromkeys((each.host, each.pod) for each in (*outdated, *current))
     found = []
     for pod in (pod for host in hosts for pod in pods if pod[0] == host):
         former, now = ([each.change for each in plan if (each.host, each.pod) == pod] for plan in (outdated, current))
-        found += lines_of(" ".join(pod), former, now)
+        found += describe_meanwhile(" ".join(pod), former, now)
     return found
 
 
@@ -155,7 +154,7 @@ def turn_refusal(lease: LeaseState, *, is_needed: bool) -> str:
     return "Not changed, because this run does not hold the Lease of the control plane."
 
 
-def renewal(hosts: Hosts[StaticPodHost], host: str | None, holder: str, plan_age: int) -> Json:
+def renew_request(hosts: Hosts[StaticPodHost], host: str | None, holder: str, plan_age: int) -> Json:
     """The request before the turn of a host; None: before kubeadm-config is written. plan_age: seconds since everything was planned."""
     return {
         "state": "held",
@@ -163,7 +162,7 @@ def renewal(hosts: Hosts[StaticPodHost], host: str | None, holder: str, plan_age
         "duration": _PERSIST_SECONDS if host is None else turn_seconds(hosts[host]),
         "plan_age": plan_age,
         "wait_timeout": 0,
-        "cluster": rollout.cluster(hosts),
+        "cluster": rollout.expected_cluster(hosts),
     }
 
 
@@ -179,12 +178,12 @@ def renewal_refusal(result: LeaseResult) -> str:
     return ""
 
 
-def release(hosts: Hosts[StaticPodHost], holder: str) -> Json | None:
+def release_request(hosts: Hosts[StaticPodHost], holder: str) -> Json | None:
     """The last request; None while a host is still changed, whose end is not known. A failed rollout leaves a mark."""
     if any(host.state == UNFINISHED for host in hosts.values()):
         return None
-    halted = _halted(hosts)
-    request = {"holder": holder, "completed": _is_completed(hosts), "cluster": rollout.cluster(hosts)}
+    halted = _halted_host(hosts)
+    request = {"holder": holder, "completed": _is_completed(hosts), "cluster": rollout.expected_cluster(hosts)}
     if not halted:
         return {**request, "state": "released"}
     return {
@@ -196,22 +195,22 @@ def release(hosts: Hosts[StaticPodHost], holder: str) -> Json | None:
     }
 
 
-def resumption(hosts: Hosts[StaticPodHost]) -> str:
+def resume_hint(hosts: Hosts[StaticPodHost]) -> str:
     """What the next run needs after a release that left a mark; empty without one."""
-    return RESUMPTION if _halted(hosts) else ""
+    return RESUMPTION if _halted_host(hosts) else ""
 
 
 def release_warning(holder: str, result: LeaseResult) -> str:
-    """What to tell when the Lease could not be released; empty when it was."""
+    """The warning when the Lease could not be released; empty when it was."""
     return f"the Lease is still held by {holder} until it expires: {result.problem}" if result.problem else ""
 
 
 def _is_completed(hosts: Hosts[StaticPodHost]) -> bool:
-    changing = rollout.turns(hosts)
+    changing = rollout.turn_order(hosts)
     return bool(changing) and all(hosts[host].state == DONE for host in changing)
 
 
-def _halted(hosts: Hosts[StaticPodHost]) -> str:
+def _halted_host(hosts: Hosts[StaticPodHost]) -> str:
     """The node that failed, unless it was only busy. What the change of a lost one came to is not known, so that one comes first."""
     lost = [name for name, host in hosts.items() if host.state == LOST]
     failed = [name for name, host in hosts.items() if host.state == FAILED and not host.is_busy]

@@ -138,7 +138,7 @@ class PlannedChange:
 class StaticPodDecision(Decision):
     """Of the step decide. planned: the hosts of the rollout. turns: those that change, in their order. planned_at, at: in seconds since 1970, when
     everything was planned, and when this was decided. persists: whether kubeadm-config is to be written. is_ready: whether the first turn may begin
-    without another observation. told: warnings for the report. outdated: what was planned before another run may have changed something."""
+    without another observation. report_warnings: for the report. outdated: what was planned before another run may have changed something."""
 
     api_reachable: bool = True
     plan_only: bool = False
@@ -147,7 +147,7 @@ class StaticPodDecision(Decision):
     planned_at: float = 0.0
     at: float | None = None
     lease: LeaseState = typed.field_of(LeaseState, LeaseState())
-    told: t.Sequence[str] = ()
+    report_warnings: t.Sequence[str] = ()
     outdated: tuple[PlannedChange, ...] = typed.tuple_of(PlannedChange)
     persists: bool = False
     is_ready: bool = False
@@ -162,7 +162,7 @@ class IncludedFile:
 
 
 @dataclasses.dataclass(frozen=True)
-class OwnPart(StepResult):
+class OwnShare(StepResult):
     """Of the step admit: what one host does. files: of tasks, in their order. first, then: its turn where it is repaired, before the other nodes are
     changed, and what it does among them. observes: the hosts that are observed before its turn. verifies: those on which the last host verifies
     kubeadm-config. turn_api, end_api: who uses the API for it."""
@@ -242,9 +242,9 @@ class StaticPodHost(HostResults[StaticPodSettings, PodPlans]):
         return self.of_pass("decide", StaticPodDecision)
 
     @functools.cached_property
-    def own_part(self) -> OwnPart | None:
+    def own_share(self) -> OwnShare | None:
         """Of the step admit; None before that."""
-        return self.of_pass("admit", OwnPart)
+        return self.of_pass("admit", OwnShare)
 
     @functools.cached_property
     def observations(self) -> tuple[PodsObserved, ...]:
@@ -253,7 +253,7 @@ class StaticPodHost(HostResults[StaticPodSettings, PodPlans]):
 
     @functools.cached_property
     def verified(self) -> tuple[ConfigVerified, ...]:
-        """What kubeadm would generate, by the host of which this is told."""
+        """What kubeadm would generate, by the host that it is about."""
         results = self.result("verify", ConfigsVerified).results
         return tuple(each for each in results if each.pass_id == self.start.pass_id)
 

@@ -100,11 +100,11 @@ def test_what_makes_no_sense_has_the_same_keys(play: Start, parameters: dict[str
 
 def test_the_requests_of_a_rollout_are_options_of_the_module() -> None:
     hosts = {"cp1": results(after_turn(host("cp1"), {"failed": True}))}
-    released = requests_of.release(hosts, "me")
+    released = requests_of.release_request(hosts, "me")
     assert released
     requests = [
-        requests_of.acquisition(hosts, typed.parse(StaticPodSettings, SETTINGS), "me", 7),
-        requests_of.renewal(hosts, "cp1", "me", 7),
+        requests_of.acquire_request(hosts, typed.parse(StaticPodSettings, SETTINGS), "me", 7),
+        requests_of.renew_request(hosts, "cp1", "me", 7),
         released,
     ]
     options = {"cluster", *yaml.safe_load(rollout_lease.DOCUMENTATION)["options"]}

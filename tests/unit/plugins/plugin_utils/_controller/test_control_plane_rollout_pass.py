@@ -322,7 +322,7 @@ def test_what_another_run_set_meanwhile_is_told() -> None:
     found = role_run(*[None] * 4, plans=plans, results=results)
     found.run()
     assert found.changed == ["cp1", "cp2", "cp4"]
-    warnings = found.result("decide", "cp1")["told"]
+    warnings = found.result("decide", "cp1")["report_warnings"]
     assert warnings == [
         "the Lease is taken over from them.",
         "cp1 kube-apiserver: meanwhile another run: + --v=6; this run: ~ --v=6 -> 4",

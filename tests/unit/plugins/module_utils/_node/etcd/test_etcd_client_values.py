@@ -46,15 +46,15 @@ Files = t.Callable[..., ComponentFiles]
 
 def test_values_are_counted_by_the_key_that_wrote_them(member: FakeEtcd, files: Files) -> None:
     member.values = {
-        "/registry/secrets/a/1": K1.mark + b"...",
-        "/registry/secrets/a/2": K1.mark,
-        "/registry/secrets/b/1": K2.mark + b"...",
+        "/registry/secrets/a/1": K1.prefix + b"...",
+        "/registry/secrets/a/2": K1.prefix,
+        "/registry/secrets/b/1": K2.prefix + b"...",
         "/registry/secrets/b/2": b"k8s\0\n plain",
         "/registry/secrets/b/3": b"",
-        "/registry/secretsandmore/a": K1.mark,
-        "/registry/configmaps/a/1": K1.mark,
-        "/registry/deployments/a/1": KMS.mark + b"...",
-        "/elsewhere/secrets/a": K1.mark,
+        "/registry/secretsandmore/a": K1.prefix,
+        "/registry/configmaps/a/1": K1.prefix,
+        "/registry/deployments/a/1": KMS.prefix + b"...",
+        "/elsewhere/secrets/a": K1.prefix,
     }
     counts = {key: etcd_client.count_values(files(), "secrets", key.wrote) for key in (K1, K2, KMS, IDENTITY)}
     assert counts == {K1: 2, K2: 1, KMS: 0, IDENTITY: 2}
@@ -68,7 +68,7 @@ def test_values_are_counted_by_the_key_that_wrote_them(member: FakeEtcd, files: 
 
 @pytest.mark.parametrize("number", [0, 1, 99, 100, 101, 250])
 def test_every_value_is_seen(member: FakeEtcd, files: Files, number: int) -> None:
-    member.values = {f"/registry/secrets/a/{place:03}": K1.mark for place in range(number)}
+    member.values = {f"/registry/secrets/a/{place:03}": K1.prefix for place in range(number)}
     assert etcd_client.count_values(files(), "secrets", K1.wrote) == number
 
 

@@ -51,7 +51,7 @@ def test_kube_system_must_be_able_to_make_pods(plugin: str, settings: t.Any, fou
 def test_a_plugin_counts_when_it_is_at_work(
     plugin: str, enabled: list[str], disabled: list[str], expected: bool
 ) -> None:
-    assert api_server_access.is_plugin_judged(plugin, enabled, disabled) is expected
+    assert api_server_access.is_plugin_checked(plugin, enabled, disabled) is expected
 
 
 CONFIGURATION = b"""\

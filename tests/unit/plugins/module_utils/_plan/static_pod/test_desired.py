@@ -10,7 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import SETTINGS, WantedFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import SETTINGS, DesiredFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 
 
@@ -87,9 +87,9 @@ def test_files() -> None:
         ]
     )
     assert desired.files == (
-        WantedFile("/a", FileVersion("ä".encode(), 0o640), True),
-        WantedFile("/b", None, False),
-        WantedFile("/c", FileVersion(b"", 0o600), False, "etcd", "0"),
+        DesiredFile("/a", FileVersion("ä".encode(), 0o640), True),
+        DesiredFile("/b", None, False),
+        DesiredFile("/c", FileVersion(b"", 0o600), False, "etcd", "0"),
     )
 
 

@@ -91,7 +91,7 @@ def never(resource: str, key: Key) -> int:
 def test_a_change_passes_only_when_every_stored_value_stays_readable(
     before: str | None, after: str | None, count: encryption.Count, expected: list[str]
 ) -> None:
-    found = encryption.findings(parsed(before), parsed(after), count)
+    found = encryption.find_risks(parsed(before), parsed(after), count)
     if not expected:
         assert found == []
         return
@@ -123,7 +123,7 @@ def of(*entries: tuple[str, str]) -> Encryption:
 def test_each_resource_is_judged_by_what_the_api_server_looks_up_for_it(
     before: list[tuple[str, str]], after: list[tuple[str, str]], resources: str
 ) -> None:
-    found = encryption.findings(of(*before), of(*after), never)
+    found = encryption.find_risks(of(*before), of(*after), never)
     assert {finding.partition(": ")[0] for finding in found} == ({resources} if resources else set())
 
 
@@ -135,7 +135,7 @@ def test_a_key_that_goes_is_asked_for_by_resource() -> None:
         return len(asked) - 1
 
     before, after = of(("secrets *.apps", "k2 k1")), of(("secrets *.apps", "k2"))
-    assert encryption.findings(before, after, count) == [
+    assert encryption.find_risks(before, after, count) == [
         "*.apps: aescbc key k1 would be removed, and 1 stored value needs it"
     ]
     assert asked == [("secrets", "aescbc key k1"), ("*.apps", "aescbc key k1")]
@@ -156,7 +156,7 @@ resources:
 
 def test_every_provider_is_known_by_the_mark_of_its_values() -> None:
     keys = encryption.parse(ALL.encode()).keys_of(("secrets", ""))
-    assert [(str(key), key.mark) for key in keys] == [
+    assert [(str(key), key.prefix) for key in keys] == [
         ("secretbox key a", b"k8s:enc:secretbox:v1:a:"),
         ("aesgcm key a", b"k8s:enc:aesgcm:v1:a:"),
         ("aesgcm key 7", b"k8s:enc:aesgcm:v1:7:"),
@@ -164,7 +164,7 @@ def test_every_provider_is_known_by_the_mark_of_its_values() -> None:
         ("kms v2 provider new", b"k8s:enc:kms:v2:new:"),
         ("identity (plain text)", b""),
     ]
-    values = [key.mark + b"x" for key in keys[:-1]] + [b"k8s\0 plain", b'{"kind": "Secret"}', b""]
+    values = [key.prefix + b"x" for key in keys[:-1]] + [b"k8s\0 plain", b'{"kind": "Secret"}', b""]
     assert [sum(key.wrote(value) for value in values) for key in keys] == [1, 1, 1, 1, 1, 3]
     assert IDENTITY in keys
 
@@ -179,13 +179,13 @@ def test_a_provider_without_a_value_is_none() -> None:
 def test_a_kms_that_moves_is_another_one() -> None:
     before = encryption.parse(ALL.encode())
     after = encryption.parse(ALL.replace("b.sock", "c.sock").encode())
-    (finding,) = encryption.findings(before, after, three_stored)
+    (finding,) = encryption.find_risks(before, after, three_stored)
     assert "kms v2 provider new (another one gets its name) would be removed, and 3 stored values need it" in finding
 
 
 def test_the_secret_of_a_key_is_compared_and_never_shown() -> None:
     (key,) = encryption.parse(config("k1").encode()).keys_of(("secrets", ""))
-    for shown in (repr(key), str(key), f"{key.mark!r}"):
+    for shown in (repr(key), str(key), f"{key.prefix!r}"):
         assert SECRETS["k1"] not in shown
         assert material("k1") not in shown
 

@@ -179,7 +179,7 @@ def test_other_limits_are_taken(before: str, after: str) -> None:
 
 
 def risks(*members: Member, alarms: tuple[str, ...] = (), behind: tuple[str, ...] = ()) -> list[str]:
-    return etcd_change.risks(etcd_change.Cluster(members or MEMBERS, alarms, behind)).found
+    return etcd_change.assess_risks(etcd_change.Cluster(members or MEMBERS, alarms, behind)).found
 
 
 def test_a_cluster_that_is_well_is_no_risk() -> None:
@@ -205,7 +205,7 @@ def test_each_risk_is_told() -> None:
     [("NOSPACE of member 1", False), ("CORRUPT of member 1", True), ("its health check says alarm:CORRUPT", True)],
 )
 def test_a_member_is_not_repaired_in_a_cluster_that_is_corrupt(alarm: str, counts: bool) -> None:
-    found = etcd_change.risks(etcd_change.Cluster(MEMBERS, (alarm,), ()))
+    found = etcd_change.assess_risks(etcd_change.Cluster(MEMBERS, (alarm,), ()))
     assert (found.counts_for_repair, found.warning) == (counts, "")
 
 

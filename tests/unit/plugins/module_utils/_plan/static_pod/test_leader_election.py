@@ -15,11 +15,11 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods
 
 
 def by_flags(given: t.Mapping[str, str]) -> leader_election.Renewal:
-    return leader_election.of_flags(given.get)
+    return leader_election.renewal_of_flags(given.get)
 
 
 def by_file(given: t.Mapping[str, str] | None = None, **content: t.Any) -> leader_election.Renewal:
-    return leader_election.of_file(json.dumps(content).encode(), dict(given or {}).get)
+    return leader_election.renewal_of_file(json.dumps(content).encode(), dict(given or {}).get)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def by_file(given: t.Mapping[str, str] | None = None, **content: t.Any) -> leade
 )
 def test_flags_with_which_the_lease_is_lost_are_refused(given: dict[str, str], words: str) -> None:
     with pytest.raises(Refusal, match=words):
-        leader_election.refuse_slow(by_flags(given))
+        leader_election.refuse_slow_renewal(by_flags(given))
 
 
 @pytest.mark.parametrize(
@@ -52,36 +52,42 @@ def test_flags_with_which_the_lease_is_lost_are_refused(given: dict[str, str], w
     ],
 )
 def test_other_flags_are_taken(given: dict[str, str]) -> None:
-    leader_election.refuse_slow(by_flags(given))
+    leader_election.refuse_slow_renewal(by_flags(given))
 
 
 def test_a_file_with_which_the_lease_is_lost_is_refused() -> None:
     with pytest.raises(Refusal, match=r"invalid --config: clientConnection\.qps 0\.01: must be at least 0\.2"):
-        leader_election.refuse_slow(by_file(clientConnection={"qps": 0.01}, leaderElection={"leaderElect": True}))
+        leader_election.refuse_slow_renewal(
+            by_file(clientConnection={"qps": 0.01}, leaderElection={"leaderElect": True})
+        )
     with pytest.raises(Refusal, match=r"must be at least 1,"):
-        leader_election.refuse_slow(by_file(clientConnection={"qps": 0.9}, leaderElection={"renewDeadline": "2s"}))
+        leader_election.refuse_slow_renewal(
+            by_file(clientConnection={"qps": 0.9}, leaderElection={"renewDeadline": "2s"})
+        )
 
 
 def test_flags_of_the_election_win_over_a_file() -> None:
     deadline = {"leader-elect-renew-deadline": "2s"}
     with pytest.raises(Refusal, match=r"must be at least 1,"):
-        leader_election.refuse_slow(by_file(deadline, clientConnection={"qps": 0.9}))
+        leader_election.refuse_slow_renewal(by_file(deadline, clientConnection={"qps": 0.9}))
     on = by_file({"leader-elect": "true"}, clientConnection={"qps": 0.1}, leaderElection={"leaderElect": False})
     with pytest.raises(Refusal, match=r"must be at least 0\.2,"):
-        leader_election.refuse_slow(on)
-    leader_election.refuse_slow(by_file({"leader-elect": "false"}, clientConnection={"qps": 0.1}))
-    leader_election.refuse_slow(by_file({"kube-api-qps": "0.1"}, clientConnection={"qps": 50}))  # it is not read
+        leader_election.refuse_slow_renewal(on)
+    leader_election.refuse_slow_renewal(by_file({"leader-elect": "false"}, clientConnection={"qps": 0.1}))
+    leader_election.refuse_slow_renewal(
+        by_file({"kube-api-qps": "0.1"}, clientConnection={"qps": 50})
+    )  # it is not read
 
 
 def test_other_files_are_taken() -> None:
     for content in ({}, {"clientConnection": None}, {"clientConnection": {"qps": 50}}):
-        leader_election.refuse_slow(by_file(**content))
-    leader_election.refuse_slow(by_file(clientConnection={"qps": 0.01}, leaderElection={"leaderElect": False}))
+        leader_election.refuse_slow_renewal(by_file(**content))
+    leader_election.refuse_slow_renewal(by_file(clientConnection={"qps": 0.01}, leaderElection={"leaderElect": False}))
 
 
 def test_what_is_no_configuration_is_no_answer() -> None:
     with pytest.raises(Refusal):
-        leader_election.of_file(b"- one", dict[str, str]().get)
+        leader_election.renewal_of_file(b"- one", dict[str, str]().get)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,11 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.file_values import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan, diff
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import (
+    State,
+    StaticPodPlan,
+    build_diff,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.policy_files import PolicyFileChange
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.reconciliation import FILES_ANNOTATION
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
@@ -50,7 +54,7 @@ def test_what_is_there_already_is_no_change() -> None:
     assert done.operations == ()
     assert done.after.text == done.before.text
     assert done.record == {}
-    assert diff(done) == []
+    assert build_diff(done) == []
 
 
 def test_gates_that_are_true_in_other_words_are_true() -> None:

@@ -11,7 +11,11 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change, Owned
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan, diff
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import (
+    State,
+    StaticPodPlan,
+    build_diff,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import previous_change
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.previous_change import WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
@@ -41,7 +45,7 @@ def test_the_former_manifest_and_record_come_back() -> None:
         Change("admission_plugins", "NodeRestriction", "disabled", "enabled"),
         Change("args", "v", ["4"], None),
     )
-    ((entry),) = diff(back)
+    ((entry),) = build_diff(back)
     assert (entry["before"], entry["after"]) == (change.after.text, change.before.text)
 
 
@@ -53,7 +57,7 @@ def test_neither_environment_nor_policy_files_are_shown() -> None:
         volumes=[samples.volume("p", "/p")],
         files=[samples.file("/p/policy.yaml", "new secret")],
     )
-    shown = repr((back.operations, diff(back)))
+    shown = repr((back.operations, build_diff(back)))
     assert "secret" not in shown
     assert "hush" not in shown
     assert Change("env", "TOKEN", "(hidden)", None) in back.operations

@@ -109,8 +109,8 @@ def test_who_takes_out_most_of_it_is_no_upgrade_while_one_is_left() -> None:
 
 def test_a_record_without_files_names_none() -> None:
     owned: Record = {"args": {"v": Owned(["4"], None)}}
-    assert reconciliation.with_files(owned, {}) == owned
-    assert set(reconciliation.with_files(owned, {"/p": Owned("x", None)})) == {"args", "files"}
+    assert reconciliation.add_files(owned, {}) == owned
+    assert set(reconciliation.add_files(owned, {"/p": Owned("x", None)})) == {"args", "files"}
 
 
 def test_our_only_setting_counts_as_taken_out() -> None:
@@ -194,4 +194,4 @@ def test_an_annotation_tells_that_the_manifest_was_not_written_again() -> None:
 
 def test_names_have_no_values() -> None:
     record = following(planned(**DESIRED)).record
-    assert reconciliation.names(record) == LOST
+    assert reconciliation.keys_by_field(record) == LOST

@@ -7,14 +7,14 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.requests import requests
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.requests import build_requests
 
 ALL = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"]
 
 
 def asked(static_pods: str | list[str], *, state: str = "present", **more: t.Any) -> dict[str, dict[str, t.Any]]:
     """The requests."""
-    return requests(static_pods, state=state, **{"preserved": {}, **more})
+    return build_requests(static_pods, state=state, **{"preserved": {}, **more})
 
 
 @pytest.mark.parametrize(

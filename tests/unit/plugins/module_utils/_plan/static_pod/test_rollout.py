@@ -55,7 +55,7 @@ def pod_state(name: str, problem: str | None = None) -> PodState:
 
 
 def test_hosts_that_planned_may_be_changed() -> None:
-    assert rollout.refusal(parsed(three()), "cp1", ALL, ALL) == ""
+    assert rollout.planning_refusal(parsed(three()), "cp1", ALL, ALL) == ""
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_hosts_that_planned_may_be_changed() -> None:
 def test_hosts_that_cannot_be_changed_in_one_run_are_refused(
     hosts: dict[str, Json], reachable: list[str], batch: list[str], words: str
 ) -> None:
-    found = rollout.refusal(parsed(hosts), "cp1", reachable, batch)
+    found = rollout.planning_refusal(parsed(hosts), "cp1", reachable, batch)
     assert words in found
     assert found.startswith("Nothing was changed on cp1")
 
@@ -86,11 +86,11 @@ def test_hosts_that_cannot_be_changed_in_one_run_are_refused(
 def test_hosts_of_two_clusters_are_refused() -> None:
     hosts = three()
     hosts["cp2"]["plan"]["cluster"] = {"ca_sha256": "b", "server": "https://b:6443", "machine_id": ""}
-    assert "belong to 2 clusters: cp1, cp3" in rollout.refusal(parsed(hosts), "cp1", ALL, ALL)
+    assert "belong to 2 clusters: cp1, cp3" in rollout.planning_refusal(parsed(hosts), "cp1", ALL, ALL)
 
 
 def test_a_batch_with_nothing_to_change_needs_no_other_nodes() -> None:
-    assert rollout.refusal(parsed({"cp1": host("cp1", NOTHING)}), "cp1", ALL, ["cp1"]) == ""
+    assert rollout.planning_refusal(parsed({"cp1": host("cp1", NOTHING)}), "cp1", ALL, ["cp1"]) == ""
 
 
 def test_a_kubelet_that_does_not_work_stops_the_run_until_it_is_repaired() -> None:
@@ -115,27 +115,29 @@ def test_a_kubelet_that_does_not_work_stops_the_run_until_it_is_repaired() -> No
 def test_etcd_is_first_and_what_is_switched_off_goes_the_other_way(after: t.Any, order: list[str]) -> None:
     change = pod({"after": after})
     planned = {API_SERVER: change, ETCD: pod(ON), "kube-controller-manager": pod(), SCHEDULER: change}
-    assert rollout.order(results(host("cp1", planned))) == order
+    assert rollout.pods_in_order(results(host("cp1", planned))) == order
 
 
 def test_one_setting_that_is_switched_on_decides_the_order() -> None:
     planned = {API_SERVER: pod({"after": None}, ON), SCHEDULER: pod({"after": None})}
-    assert rollout.order(results(host("cp1", planned))) == [API_SERVER, SCHEDULER]
+    assert rollout.pods_in_order(results(host("cp1", planned))) == [API_SERVER, SCHEDULER]
 
 
 def test_what_is_switched_on_in_etcd_decides_nothing_for_others() -> None:
     planned = {ETCD: pod(ON), API_SERVER: pod({"after": None}), SCHEDULER: pod({"after": None})}
-    assert rollout.order(results(host("cp1", planned))) == [ETCD, SCHEDULER, API_SERVER]
+    assert rollout.pods_in_order(results(host("cp1", planned))) == [ETCD, SCHEDULER, API_SERVER]
 
 
 def test_a_change_that_is_open_is_ended() -> None:
-    assert rollout.order(results(host("cp1", {API_SERVER: pod(), SCHEDULER: pod(phase="waiting")}))) == [SCHEDULER]
+    assert rollout.pods_in_order(results(host("cp1", {API_SERVER: pod(), SCHEDULER: pod(phase="waiting")}))) == [
+        SCHEDULER
+    ]
 
 
 def test_a_repair_is_first_and_does_not_ask() -> None:
     hosts = three(cp2=host("cp2", NOTHING), cp3=host("cp3", DOWN))
-    assert rollout.turns(parsed(hosts)) == ["cp3", "cp1"]
-    assert rollout.impaired(parsed(hosts)) == ["cp3"]
+    assert rollout.turn_order(parsed(hosts)) == ["cp3", "cp1"]
+    assert rollout.impaired_hosts(parsed(hosts)) == ["cp3"]
 
 
 @pytest.mark.parametrize(
@@ -148,8 +150,8 @@ def test_a_repair_is_first_and_does_not_ask() -> None:
 )
 def test_only_what_is_down_and_changed_and_vital_is_a_repair(planned: Json, others: Json) -> None:
     hosts = {"cp1": host("cp1"), "cp2": host("cp2", planned, others=others)}
-    assert rollout.turns(parsed(hosts)) == ["cp1", "cp2"]
-    assert rollout.impaired(parsed(hosts)) == []
+    assert rollout.turn_order(parsed(hosts)) == ["cp1", "cp2"]
+    assert rollout.impaired_hosts(parsed(hosts)) == []
 
 
 def test_the_api_has_to_prove_itself_by_all_nodes() -> None:
@@ -157,8 +159,8 @@ def test_the_api_has_to_prove_itself_by_all_nodes() -> None:
     hosts["cp2"]["plan"]["cluster"]["ca_sha256"] = "b"
     hosts["cp3"]["plan"] = {"unreachable": True, "msg": "gone"}
     machines = {"cp1": "machine-cp1", "cp2": "machine-cp2"}
-    assert rollout.cluster(parsed(hosts)) == {"ca_sha256": "a,b", "machine_ids": machines}
-    assert rollout.cluster(parsed({"cp1": host("cp1"), "cp2": host("cp2")}))["ca_sha256"] == "a"
+    assert rollout.expected_cluster(parsed(hosts)) == {"ca_sha256": "a,b", "machine_ids": machines}
+    assert rollout.expected_cluster(parsed({"cp1": host("cp1"), "cp2": host("cp2")}))["ca_sha256"] == "a"
 
 
 def test_open_changes_are_told_also_of_what_is_not_planned() -> None:
@@ -190,10 +192,10 @@ def test_the_plan_is_believed_while_it_is_new_and_all_is_ready(planned: Json, pl
 
 def test_all_that_is_vital_is_waited_for_but_what_is_repaired() -> None:
     pods = [pod_state(API_SERVER, "is down"), pod_state(ETCD, "starts"), pod_state(SCHEDULER, "starts")]
-    assert rollout.awaited(results(host("cp1")), pods) == [API_SERVER, ETCD]
-    assert rollout.awaited(results(host("cp1")), [pod_state(API_SERVER), *pods[1:]]) == [ETCD]
-    assert rollout.awaited(results(host("cp1", DOWN)), pods) == [ETCD]
-    assert rollout.awaited(results(after_turn(host("cp1", DOWN), COMMITTED)), pods) == [API_SERVER, ETCD]
+    assert rollout.awaited_pods(results(host("cp1")), pods) == [API_SERVER, ETCD]
+    assert rollout.awaited_pods(results(host("cp1")), [pod_state(API_SERVER), *pods[1:]]) == [ETCD]
+    assert rollout.awaited_pods(results(host("cp1", DOWN)), pods) == [ETCD]
+    assert rollout.awaited_pods(results(after_turn(host("cp1", DOWN), COMMITTED)), pods) == [API_SERVER, ETCD]
 
 
 def test_a_turn_begins_when_those_before_it_are_done() -> None:
@@ -344,13 +346,13 @@ def test_what_the_run_does_not_plan_is_told_where_it_is_wrong() -> None:
         "cp2": host("cp2", scheduler, others={ETCD: {"ready": True}}),
         "cp3": host("cp3", {API_SERVER: pod()}, others={SCHEDULER: {"ready": False}}),
     }
-    assert rollout.beside(parsed(hosts)) == [
+    assert rollout.unplanned_problems(parsed(hosts)) == [
         f"cp1 {ETCD}: it is not ready",
         f"cp2: there is no manifest of {API_SERVER}, so it does not run there",
     ]
     hosts["cp2"]["plan"]["unreadable_files"] = ["/m/x"]  # a turn is refused for it
-    assert rollout.beside(parsed({"cp2": hosts["cp2"]})) == []
-    assert rollout.beside(parsed({"gone": {}})) == []
+    assert rollout.unplanned_problems(parsed({"cp2": hosts["cp2"]})) == []
+    assert rollout.unplanned_problems(parsed({"gone": {}})) == []
 
 
 def test_unreadable_file_beside_all_vital_pods_blocks_nothing() -> None:
@@ -362,9 +364,9 @@ def test_unreadable_file_beside_all_vital_pods_blocks_nothing() -> None:
 @pytest.mark.parametrize("step", ["plan", "change"])
 def test_a_host_whose_connection_broke_does_not_speak(step: str) -> None:
     hosts = three()
-    assert rollout.speaker(parsed(hosts)) == "cp1"
-    assert rollout.speaker(parsed({**hosts, "cp1": {**hosts["cp1"], step: {"unreachable": True}}})) == "cp2"
-    assert rollout.speaker(parsed({})) == ""
+    assert rollout.choose_reporter(parsed(hosts)) == "cp1"
+    assert rollout.choose_reporter(parsed({**hosts, "cp1": {**hosts["cp1"], step: {"unreachable": True}}})) == "cp2"
+    assert rollout.choose_reporter(parsed({})) == ""
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
@@ -381,7 +383,7 @@ def test_a_change_goes_on_top_of_its_plan_and_only_known_keys_are_kept() -> None
     registers = after_turn(
         host("cp1", {API_SERVER: pod(ON, **kept)}), {**COMMITTED, "changed": True, "msg": None, "env": 1}
     )
-    found = rollout.reports(parsed({"cp1": registers, "cp2": {"plan": {"unreachable": True}}}), dry=False)
+    found = rollout.build_reports(parsed({"cp1": registers, "cp2": {"plan": {"unreachable": True}}}), dry=False)
     planned = {"operations": [ON], "open_transaction": None, "previous_transaction": None}
     assert typed.as_mapping(found) == {
         "cp1": {API_SERVER: {**kept, **planned, **COMMITTED, "changed": True, "failed": False, "msg": None}}
@@ -400,7 +402,7 @@ def test_a_change_goes_on_top_of_its_plan_and_only_known_keys_are_kept() -> None
 )
 def test_a_host_whose_turn_did_not_come_names_who_stopped_the_rollout(stopper: Json, name: str) -> None:
     hosts = three(cp1=after_turn(host("cp1"), COMMITTED), cp2=stopper)
-    found = rollout.reports(parsed(hosts), dry=False)["cp3"][API_SERVER]
+    found = rollout.build_reports(parsed(hosts), dry=False)["cp3"][API_SERVER]
     assert (found.raw["failed"], found.raw["started"], found.raw["changed"]) == (True, False, False)
     assert found.msg == f"Not changed, because {name} failed."
 
@@ -408,7 +410,7 @@ def test_a_host_whose_turn_did_not_come_names_who_stopped_the_rollout(stopper: J
 def test_a_refused_plan_names_its_host_too() -> None:
     hosts = three(cp2=host("cp2", {API_SERVER: pod(failed=True, msg="refused")}))
     hosts["cp2"]["plan"]["failed"] = True
-    found = rollout.reports(parsed(hosts), dry=False)
+    found = rollout.build_reports(parsed(hosts), dry=False)
     assert "because cp2 " in found["cp1"][API_SERVER].msg
     assert found["cp2"][API_SERVER].msg == "refused"
 
@@ -418,7 +420,7 @@ def test_what_was_done_and_what_has_nothing_to_do_did_not_fail() -> None:
     hosts = three(
         cp1=after_turn(host("cp1"), COMMITTED), cp2=after_turn(host("cp2"), {"failed": True}), cp3=host("cp3", planned)
     )
-    found = rollout.reports(parsed(hosts), dry=False)
+    found = rollout.build_reports(parsed(hosts), dry=False)
     assert found["cp1"][API_SERVER].raw["failed"] is False
     assert "started" not in {**found["cp2"][API_SERVER].raw, **found["cp3"][SCHEDULER].raw}
     assert found["cp3"][API_SERVER].raw["started"] is False
@@ -427,22 +429,22 @@ def test_what_was_done_and_what_has_nothing_to_do_did_not_fail() -> None:
 @pytest.mark.parametrize("step", ["decide", "admit"])
 def test_of_a_refusal_of_all_each_names_who_has_told_it(step: str) -> None:
     hosts = parsed(three(cp1=after_failure(host("cp1"), step, "Nothing was changed: why.")))
-    assert rollout.reports(hosts, dry=False)["cp3"][API_SERVER].msg == "Not changed, because cp1 failed."
+    assert rollout.build_reports(hosts, dry=False)["cp3"][API_SERVER].msg == "Not changed, because cp1 failed."
     assert hosts["cp1"].causes == ["Nothing was changed: why."]
 
 
 def test_a_refusal_of_its_own_turn_comes_before_others() -> None:
     hosts = three(cp1=after_failure(host("cp1"), "admit", "all"), cp2=after_failure(host("cp2"), "turn", "own"))
-    assert rollout.reports(parsed(hosts), dry=False)["cp2"][API_SERVER].msg == "own"
+    assert rollout.build_reports(parsed(hosts), dry=False)["cp2"][API_SERVER].msg == "own"
 
 
 def test_where_nothing_was_to_be_changed_nothing_failed() -> None:
-    found = rollout.reports(parsed(three()), dry=True)
+    found = rollout.build_reports(parsed(three()), dry=True)
     assert [found[name][API_SERVER].raw["failed"] for name in ALL] == [False, False, False]
 
 
 def test_what_is_left_to_do_is_told_by_host() -> None:
-    reports = rollout.reports(
+    reports = rollout.build_reports(
         parsed(three(cp1=after_turn(host("cp1"), COMMITTED), cp2=after_turn(host("cp2"), {"failed": True}))), dry=False
     )
     found = {name: pods[API_SERVER] for name, pods in reports.items()}
@@ -454,7 +456,7 @@ def test_what_is_left_to_do_is_told_by_host() -> None:
 
 
 def test_a_lost_connection_is_a_failure() -> None:
-    found = rollout.reports(
+    found = rollout.build_reports(
         parsed({"cp1": after_turn(host("cp1"), {"unreachable": True, "failed": False, "msg": "gone"})}), dry=False
     )
     assert (found["cp1"][API_SERVER].raw["failed"], found["cp1"][API_SERVER].unreachable) == (True, True)
@@ -463,13 +465,13 @@ def test_a_lost_connection_is_a_failure() -> None:
 
 def test_a_change_whose_end_was_not_seen_is_lost() -> None:
     hosts = three(cp1=after_turn(host("cp1"), {"unreachable": True}), cp2=after_turn(host("cp2")))
-    assert rollout.lost(parsed(hosts)) == ["cp1", "cp2"]
+    assert rollout.lost_hosts(parsed(hosts)) == ["cp1", "cp2"]
 
 
 def test_what_is_owned_and_not_named_comes_with_what_reverts_it() -> None:
     owned = {"feature_gates": ["A"], "args": ["v"], "files": ["/a"]}
     pods = {"etcd": ComponentResult(), "kube-scheduler": typed.parse(ComponentResult, {"left_alone": owned})}
-    assert [each[1:] for each in rollout.left_alone({"cp1": pods})] == [
+    assert [each[1:] for each in rollout.left_alone_settings({"cp1": pods})] == [
         ("kube-scheduler feature_gates A", "control_plane_feature_gates: {}"),
         ("kube-scheduler args v", "control_plane_components: {kube-scheduler: {args: {}}}"),
         ("kube-scheduler files /a", "control_plane_components: {kube-scheduler: {files: []}}"),

@@ -86,7 +86,7 @@ def test_the_lease_is_acquired_for_the_first_turn() -> None:
         "cp4": host("cp4"),
     }
     settings = {**SETTINGS, "control_plane_lease_takeover": True, "control_plane_resume": True}
-    request = rollout_lease.acquisition(parsed(hosts), typed.parse(StaticPodSettings, settings), "me", 7)
+    request = rollout_lease.acquire_request(parsed(hosts), typed.parse(StaticPodSettings, settings), "me", 7)
     assert request.pop("cluster")["ca_sha256"] == "a"
     assert request == {
         "state": "held",
@@ -103,7 +103,7 @@ def test_the_lease_is_acquired_for_the_first_turn() -> None:
 
 def admitted(answer: Json, *hosts: Json, skipped: t.Sequence[str] = (), dry: bool = False) -> Admission:
     taking_part = named(*hosts or (host("cp1"), host("cp2")))
-    return rollout_lease.admission(taking_part, lease(answer), "me", skipped, dry=dry)
+    return rollout_lease.check_admission(taking_part, lease(answer), "me", skipped, dry=dry)
 
 
 def test_a_lease_that_is_held_lets_the_rollout_go_on() -> None:
@@ -130,8 +130,8 @@ def test_a_lease_that_is_taken_over_is_told(dry: bool, word: str) -> None:
     ],
 )
 def test_without_the_lease_nothing_is_changed(answer: Json, way_out: str) -> None:
-    assert admitted(answer) == Admission(objection=f"{answer['msg']}{way_out}")
-    assert admitted({"unreachable": True, "msg": ""}).objection.startswith("no answer. To continue")
+    assert admitted(answer) == Admission(refusal=f"{answer['msg']}{way_out}")
+    assert admitted({"unreachable": True, "msg": ""}).refusal.startswith("no answer. To continue")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_without_the_lease_nothing_is_changed(answer: Json, way_out: str) -> Non
 )
 def test_one_node_goes_on_without_an_api(answer: Json, hosts: list[Json], skipped: list[str], goes_on: bool) -> None:
     found = admitted(answer, *hosts, skipped=skipped)
-    assert (found.is_alone, bool(found.warning), not found.objection) == (goes_on, goes_on, goes_on)
+    assert (found.is_alone, bool(found.warning), not found.refusal) == (goes_on, goes_on, goes_on)
 
 
 def test_who_goes_on_alone_is_told_whom_to_keep_away() -> None:
@@ -172,7 +172,7 @@ def test_no_turn_begins_without_the_lease(step: Json, is_needed: bool, refused_w
 
 def test_the_lease_is_renewed_for_one_turn_without_a_wait() -> None:
     hosts = {"cp1": host("cp1")}
-    assert rollout_lease.renewal(parsed(hosts), "cp1", "me", 9) == {
+    assert rollout_lease.renew_request(parsed(hosts), "cp1", "me", 9) == {
         "state": "held",
         "holder": "me",
         "duration": rollout_lease.turn_seconds(results(hosts["cp1"])),
@@ -185,8 +185,8 @@ def test_the_lease_is_renewed_for_one_turn_without_a_wait() -> None:
 def test_where_only_kubeadm_config_is_written_the_lease_is_held_for_that_alone() -> None:
     hosts = {"cp1": host("cp1", {API_SERVER: pod()})}
     settings = {**SETTINGS, "control_plane_lease_takeover": False, "control_plane_resume": False}
-    acquired = rollout_lease.acquisition(parsed(hosts), typed.parse(StaticPodSettings, settings), "me", 7)
-    renewed = rollout_lease.renewal(parsed(hosts), None, "me", 7)
+    acquired = rollout_lease.acquire_request(parsed(hosts), typed.parse(StaticPodSettings, settings), "me", 7)
+    renewed = rollout_lease.renew_request(parsed(hosts), None, "me", 7)
     a_turn = rollout_lease.turn_seconds(results(host("cp1")))
     assert acquired["duration"] == renewed["duration"] < a_turn
 
@@ -207,7 +207,7 @@ def test_a_renewal_that_failed_or_came_late_ends_the_rollout(answer: Json, words
 
 
 def released(*hosts: Json) -> Json:
-    found = rollout_lease.release(named(*hosts), "me")
+    found = rollout_lease.release_request(named(*hosts), "me")
     assert found
     return found
 
@@ -246,13 +246,13 @@ def test_a_failed_rollout_leaves_its_mark(failure: Json, reason: str) -> None:
     desired = rollout_lease.desired_digest(results(host("cp2", desired="b")))
     marked = {key: request[key] for key in ("state", "node", "reason", "intents", "completed")}
     assert marked == {"state": "halted", "node": "cp2", "reason": reason, "intents": [desired], "completed": False}
-    assert "-e control_plane_resume=true" in rollout_lease.resumption(named(*hosts))
+    assert "-e control_plane_resume=true" in rollout_lease.resume_hint(named(*hosts))
 
 
 def test_a_released_lease_needs_nothing_of_the_next_run() -> None:
     done = after_turn(host("cp1"), COMMITTED)
     assert released(done)["state"] == "released"
-    assert rollout_lease.resumption(named(done)) == ""
+    assert rollout_lease.resume_hint(named(done)) == ""
 
 
 def test_the_node_that_was_lost_is_named_first() -> None:
@@ -261,7 +261,7 @@ def test_the_node_that_was_lost_is_named_first() -> None:
 
 
 def test_a_lease_is_not_released_while_a_change_goes_on() -> None:
-    assert rollout_lease.release(parsed({"cp1": after_turn(host("cp1"))}), "me") is None
+    assert rollout_lease.release_request(parsed({"cp1": after_turn(host("cp1"))}), "me") is None
 
 
 def test_a_lease_that_stays_is_told() -> None:
