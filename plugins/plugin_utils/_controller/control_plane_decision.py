@@ -62,7 +62,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         return self._with_plan(self._pass.own.start)
 
     def _checked_settings(self) -> StaticPodSettings:
-        given = {**self._settings, "static_pods": requests.naming_path(self._settings["static_pods"])}
+        given = {**self._settings, "static_pods": requests.parse_names(self._settings["static_pods"])}
         settings: StaticPodSettings = self._typed_settings(given)
         return dataclasses.replace(
             settings,
@@ -96,7 +96,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             planned_at=planned_at,
             at=time.time(),
             lease=lease,
-            told=self._decision_warnings(hosts, previous),
+            report_warnings=self._decision_warnings(hosts, previous),
         )
         persistence = self._plan_persistence(hosts)
         refusal = control_planes.planning_refusal(hosts, self._play.host, self._play.play_hosts, self._play.batch_hosts)
@@ -127,7 +127,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         if acquires:
             admission = self._lease_admission(hosts, int(plan_age))
             warnings = [*warnings, *([admission.warning] if admission.warning else [])]
-            objection = admission.objection or self._outdated_refusal(is_stale=admission.is_stale)
+            objection = admission.refusal or self._outdated_refusal(is_stale=admission.is_stale)
             found = dataclasses.replace(
                 found,
                 lease=LeaseState(admission.is_held, admission.is_alone, admission.is_stale),
@@ -138,7 +138,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             )
         return dataclasses.replace(
             found,
-            told=list(dict.fromkeys([*found.told, *warnings])),
+            report_warnings=list(dict.fromkeys([*found.report_warnings, *warnings])),
             warnings=warnings,
             is_ready=control_planes.is_ready(hosts, time.time() - found.planned_at),
         )
@@ -148,11 +148,9 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         run has changed something since."""
         # With serial, the others have a batch of their own.
         others = self._play.excluded_by_serial()
-        found = control_planes.skipped_lines(
-            hosts, [host for host in self._skipped_hosts(hosts) if host not in others]
-        )
+        found = control_planes.skipped_lines(hosts, [host for host in self._skipped_hosts(hosts) if host not in others])
         if previous and previous.lease.stale:
-            found = [*previous.told, *rollout_lease.changes_meanwhile(previous.outdated, hosts)]
+            found = [*previous.report_warnings, *rollout_lease.changes_meanwhile(previous.outdated, hosts)]
         return found
 
     @property

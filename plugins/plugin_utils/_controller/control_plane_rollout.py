@@ -70,7 +70,9 @@ class ControlPlaneRollout(ControlPlaneDecision):
             return PodsObserved(host=host, msg=problem or "no answer", awaited=[host])
         if problem := control_planes.unknown_readiness([pod.name for pod in pods], info.unreadable_files):
             return PodsObserved(host=host, msg=problem)
-        return PodsObserved(host=host, static_pods=pods, awaited=control_planes.awaited_pods(self._pass.host(host), pods))
+        return PodsObserved(
+            host=host, static_pods=pods, awaited=control_planes.awaited_pods(self._pass.host(host), pods)
+        )
 
     def turn(self) -> Turn:
         """Let this host begin when those before it are done and all others are ready."""
@@ -142,7 +144,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         last = self._pass.host(decision.planned[-1])
         persistence_lines = persistence.lines(last.written, diff=self._play.diff_mode) if persistence else []
         first = [line for line in persistence_lines[:1] if line.startswith("WARNING")]
-        warnings = [*decision.told, warning, *control_planes.unplanned_problems(hosts)]
+        warnings = [*decision.report_warnings, warning, *control_planes.unplanned_problems(hosts)]
         lines = [
             *first,
             *(f"WARNING: {warning}" for warning in warnings if warning),
