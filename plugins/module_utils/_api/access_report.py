@@ -39,12 +39,12 @@ def _find_missing(client: Client, rights: t.Sequence[Right], workers: int) -> li
         if exc.status != HTTPStatus.FORBIDDEN:
             raise
         return [access.REVIEW]
-    found = []
+    lacking = []
     for right, dummy in denied:
         names = tuple(name for other, name in denied_names if other == right)
         if names or not right.names:
-            found.append(dataclasses.replace(right, names=() if names == right.names else names))
-    return found
+            lacking.append(dataclasses.replace(right, names=() if names == right.names else names))
+    return lacking
 
 
 def _list_denied(client: Client, reviews: t.Sequence[tuple[Right, str]], workers: int) -> list[tuple[Right, str]]:

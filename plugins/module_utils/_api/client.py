@@ -431,10 +431,10 @@ def _parse_response(response: Response) -> ApiResponse:
 
 def _decode_object(data: bytes) -> Json | None:
     try:
-        found = json.loads(data)
+        decoded = json.loads(data)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return decoded if isinstance(decoded, dict) else None
 
 
 def _content_type(verb: str, body: t.Any) -> str:

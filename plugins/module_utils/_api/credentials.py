@@ -76,10 +76,10 @@ def _merge_files(source: Source) -> Json:
     merged: Json = {kind: [] for kind in KINDS}
     paths = list(filter(None, source.split(os.pathsep)))
     for path in [path for path in paths if os.path.exists(os.path.expanduser(path))] or paths:
-        found = load_config(path)
+        config = load_config(path)
         for kind in KINDS:
-            merged[kind] += found.get(kind) or []
-        merged["current-context"] = merged.get("current-context") or found.get("current-context")
+            merged[kind] += config.get(kind) or []
+        merged["current-context"] = merged.get("current-context") or config.get("current-context")
     return merged
 
 

@@ -244,15 +244,15 @@ class _NodeReader:
         if daemon_set.get("status", {}).get("observedGeneration") != daemon_set["metadata"]["generation"]:
             return None
         path = f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions"
-        found = self._list_owned(daemon_set, path, selector)
-        newest = max(found, key=lambda revision: int(revision["revision"]), default=None)
+        revisions = self._list_owned(daemon_set, path, selector)
+        newest = max(revisions, key=lambda revision: int(revision["revision"]), default=None)
         return str(newest["metadata"]["labels"][REVISION_LABEL]) if newest else None
 
     def _list_owned(self, daemon_set: Json, path: str, selector: str) -> list[Json]:
         """The objects that the DaemonSet's controller created; the labels of others may match, too."""
         uids = [daemon_set["metadata"]["uid"]]
-        found = self._client.list(path, labelSelector=selector)
-        return [item for item in found if pod_templates.is_made_by(item, uids)]
+        objects = self._client.list(path, labelSelector=selector)
+        return [item for item in objects if pod_templates.is_made_by(item, uids)]
 
     def _read_warnings(self) -> dict[tuple[str, str], str]:
         """The newest warning of each object in the namespace; none where the account may not read them."""
@@ -274,11 +274,11 @@ class _NodeReader:
         """The report of our plugin about its devices; empty where it does not respond."""
         path = f"namespaces/{self._namespace}/pods/{pod['metadata']['name']}:{PORT}/proxy/devices"
         try:
-            found = self._client.without_retries().get(path)
+            report = self._client.without_retries().get(path)
         except KubeadmError:
             return {}
         # Another program may listen on that port.
-        return found if all(isinstance(each, dict) for each in found.values()) else {}
+        return report if all(isinstance(each, dict) for each in report.values()) else {}
 
 
 # ---- objects ---------------------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def read_objects(
 
 def _list_objects(client: Client, namespace: str, name: str) -> list[Json]:
     """The namespace, and in it the DaemonSet and the objects with the files of a plugin, as far as they exist."""
-    found = [
+    objects = [
         (deployment.NAMESPACE, client.find(f"namespaces/{namespace}", metadata_only=True)),
         (deployment.DAEMON_SET, client.find(pod_templates.path_of(namespace, deployment.DAEMON_SET, name))),
         *(
@@ -311,28 +311,28 @@ def _list_objects(client: Client, namespace: str, name: str) -> list[Json]:
             client.find(f"namespaces/{namespace}/secrets/{desired.token_secret_name(name)}", metadata_only=True),
         ),
     ]
-    return [_describe_object(kind, each) for kind, each in found if each is not None]
+    return [_describe_object(kind, each) for kind, each in objects if each is not None]
 
 
 def _list_others(client: Client, namespace: str, *, workers: int) -> list[Json]:
     """The objects of the usual kinds in a namespace, but for those that every namespace has. They keep it from being removed."""
-    found: dict[str, list[Json]] = {}
+    lists: dict[str, list[Json]] = {}
 
     def read_all(kind: str) -> bool:
-        found[kind] = client.list(_NAMESPACE_CONTENT[kind].format(namespace), metadata_only=True)
+        lists[kind] = client.list(_NAMESPACE_CONTENT[kind].format(namespace), metadata_only=True)
         return True
 
     for_each(list(_NAMESPACE_CONTENT), read_all, workers=workers, stop_at_failure=True)
-    described = [_describe_object(kind, each) for kind in _NAMESPACE_CONTENT for each in found[kind]]
+    described = [_describe_object(kind, each) for kind in _NAMESPACE_CONTENT for each in lists[kind]]
     return [each for each in described if each["name"] != _DEFAULT_CONFIG_MAP]
 
 
-def _describe_object(kind: str, found: t.Mapping[str, t.Any]) -> Json:
-    template = found.get("spec", {}).get("template", {}).get("spec", {})
+def _describe_object(kind: str, item: t.Mapping[str, t.Any]) -> Json:
+    template = item.get("spec", {}).get("template", {}).get("spec", {})
     volumes = template.get("volumes") or []
     return {
         "kind": kind,
-        "name": found["metadata"]["name"],
-        "labels": found["metadata"].get("labels") or {},
+        "name": item["metadata"]["name"],
+        "labels": item["metadata"].get("labels") or {},
         "config_maps": [each["configMap"]["name"] for each in volumes if "configMap" in each],
     }

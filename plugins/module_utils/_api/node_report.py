@@ -82,15 +82,15 @@ class _PodQuery:
         }
 
 
-def _describe_all(found: t.Mapping[str, Json], client: Client, query: _PodQuery) -> dict[str, Json]:
-    concerned = [name for name, node in found.items() if query.needs_pods(name, node)]
+def _describe_all(nodes: t.Mapping[str, Json], client: Client, query: _PodQuery) -> dict[str, Json]:
+    concerned = [name for name, node in nodes.items() if query.needs_pods(name, node)]
     on_node = read_pods(client, concerned) if concerned else {}
     return {
         name: {
             **_describe(node, on_node.get(name, []) if query.counts else None),
             **query.report(name, node, on_node.get(name, [])),
         }
-        for name, node in found.items()
+        for name, node in nodes.items()
     }
 
 

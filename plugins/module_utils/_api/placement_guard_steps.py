@@ -142,14 +142,14 @@ class GuardObjects:
 
         def replan(_refusal: ApiError) -> Json | None:
             nonlocal body
-            found = self.read([key]).get(key)
-            if found and not placement_guard.differs(found, defaulted):
-                return found  # our own write, whose response was lost
-            if not found or placement_guard.differs(found, former):
+            existing = self.read([key]).get(key)
+            if existing and not placement_guard.differs(existing, defaulted):
+                return existing  # our own write, whose response was lost
+            if not existing or placement_guard.differs(existing, former):
                 raise KubeadmError(
                     f"{' '.join(key)}: another client changed it in the meantime, perhaps another run. Run the task again."
                 )
-            body = placement_guard.as_replacement(body, found)
+            body = placement_guard.as_replacement(body, existing)
             return None
 
         return retry_on_conflict(
@@ -202,16 +202,16 @@ class TrialPods:
 
     def _find_problem(self, case: Case, client: Client) -> str:
         waits = bool(case.expected_messages) or case.expected_annotation
-        found = ""
+        error = ""
 
         def is_stable() -> bool:
-            nonlocal found
+            nonlocal error
             pod, refusal = self.try_create(case, client)
-            found = placement_trial.case_problem(case, pod, refusal, seconds=self._timeout, namespace=self._namespace)
-            return not found or not waits or (placement_trial.is_expression_error(refusal) and not case.accepts_former)
+            error = placement_trial.case_problem(case, pod, refusal, seconds=self._timeout, namespace=self._namespace)
+            return not error or not waits or (placement_trial.is_expression_error(refusal) and not case.accepts_former)
 
         client.poll(is_stable, self._timeout, _POLL_INTERVAL)
-        return found
+        return error
 
 
 class GuardTrial:
@@ -279,17 +279,17 @@ class GuardTrial:
     def _type_warnings(self) -> list[str]:
         """The warnings of the controller manager about the expressions of the copy, once it has checked them."""
         key = (POLICY, placement_policies.trial_name(self._desired.name))
-        found: Json = {}
+        policy: Json = {}
 
         def is_checked() -> bool:
-            nonlocal found
-            found = self._objects.read([key]).get(key, {})
-            return "observedGeneration" in (found.get("status") or {})
+            nonlocal policy
+            policy = self._objects.read([key]).get(key, {})
+            return "observedGeneration" in (policy.get("status") or {})
 
         if not self._client.poll(is_checked, _TYPE_CHECK_TIMEOUT, _POLL_INTERVAL):
             reason = f"the controller manager did not look at them within {_TYPE_CHECK_TIMEOUT:.0f} s"
             self._note_unverified(f"whether the types in the guard's expressions are right: {reason}")
-        return placement_trial.type_warnings(found)
+        return placement_trial.type_warnings(policy)
 
 
 class GuardProof:
@@ -482,14 +482,14 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
 
     def report(self, observed: Observed | None, plan: GuardPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        found, operations = self._protection, plan.operations if plan else ()
+        protection, operations = self._protection, plan.operations if plan else ()
         return {
             "enforced": self._enforced,
-            "nodes": list(found.nodes),
-            "added": list(found.added),
-            "removed": list(found.removed),
-            "stale": list(found.stale),
-            "untainted": list(found.untainted),
+            "nodes": list(protection.nodes),
+            "added": list(protection.added),
+            "removed": list(protection.removed),
+            "stale": list(protection.stale),
+            "untainted": list(protection.untainted),
             "unverified": self._unverified,
             "summary": self._summary,
             "diff": [_diff_entry(observed, operation.key) for operation in operations]
@@ -501,8 +501,8 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
 
     def _read_served_kinds(self) -> set[str]:
         """The kinds of the guard that the API has."""
-        found = self._api.find(placement_policies.GROUP) or {}
-        served = {entry["kind"] for entry in found.get("resources") or []} & set(GUARD_KINDS)
+        resource_list = self._api.find(placement_policies.GROUP) or {}
+        served = {entry["kind"] for entry in resource_list.get("resources") or []} & set(GUARD_KINDS)
         if self._desired.present:
             refuse_unserved(self._desired, served, lambda: server_version(self._api))
         return served
@@ -518,12 +518,12 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         if not (self._desired.present and self._desired.enforce):
             return {}
         owner_label = "=".join(next(iter(placement_policies.OWNER.items())))
-        found = {
+        policies = {
             (kind, each["metadata"]["name"]): each
             for kind in (POLICY, BINDING)
             for each in self._api.list(placement_policies.path_of(kind), labelSelector=owner_label)
         }
-        return enforcing_policies(found, self._desired.name)
+        return enforcing_policies(policies, self._desired.name)
 
     def _dry_run_removals(self, observed: Observed, plan: GuardPlan) -> list[str]:
         """The problems of all removals, those of the trial's copy included, which an account without the right would leave there."""

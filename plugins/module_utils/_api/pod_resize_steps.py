@@ -80,9 +80,9 @@ class PodTarget(Target[PodPlan]):
         """The containers that were restarted since it was planned."""
         return pod_resize_state.restarted(self.read, self.latest) if self.read and self.latest else []
 
-    def is_same_pod(self, found: Json) -> bool:
+    def is_same_pod(self, pod: Json) -> bool:
         """Whether the pod that has its name now is this one."""
-        return pod_resize_state.is_same(self.latest, found)
+        return pod_resize_state.is_same(self.latest, pod)
 
     def fail(self, outcome: str, reason: str) -> None:
         """Record that its resize failed."""
@@ -103,14 +103,14 @@ class PodTarget(Target[PodPlan]):
             f"the kubelet of {self.node} says: {reason.rstrip('.')}. The pod keeps running with its former resources.",
         )
 
-    def update(self, found: Json | None) -> None:
+    def update(self, pod: Json | None) -> None:
         """Record the pod that has its name now, if any."""
-        if found is None or not self.is_same_pod(found):
+        if pod is None or not self.is_same_pod(pod):
             self.fail_gone()
             return
-        self.latest = found
-        if not pods.is_active(found):
-            self.fail(GONE, f"it has ended ({found['status']['phase']}).")
+        self.latest = pod
+        if not pods.is_active(pod):
+            self.fail(GONE, f"it has ended ({pod['status']['phase']}).")
 
     def succeed(self) -> None:
         """Record that it has the desired resources."""
@@ -158,7 +158,7 @@ class Observed:
     @property
     def objects(self) -> list[PodTarget | Template]:
         """Everything that may change."""
-        return [*self.targets.values(), *self.templates.found.values()]
+        return [*self.targets.values(), *self.templates.by_controller.values()]
 
     @property
     def changed(self) -> bool:
@@ -239,14 +239,14 @@ class PodPatcher:
 
     def _plan_again(self, target: PodTarget) -> bool:
         """Read a pod that another client changed, and plan again. Returns whether nothing is left to send."""
-        found = self._client.get(self._workloads.path_of(target.name))
-        if not pod_resize_state.is_same(target.read, found):
+        pod = self._client.get(self._workloads.path_of(target.name))
+        if not pod_resize_state.is_same(target.read, pod):
             target.fail_gone()
             return True
-        new_plan = self.plan(target, found)
-        target.latest = found
+        new_plan = self.plan(target, pod)
+        target.latest = pod
         if new_plan.operations:
-            target.read, target.plan = found, new_plan
+            target.read, target.plan = pod, new_plan
         else:
             # It is as desired: another writer's work, or our own patch whose response was lost.
             target.sent, target.outcome = True, ACCEPTED
@@ -274,10 +274,10 @@ class PodWatch:
         waiting, timeout = list(targets), self._timeout
 
         def refresh() -> None:
-            found = self._workloads.read_current([target.name for target in waiting])
+            current = self._workloads.read_current([target.name for target in waiting])
             for target in waiting:
                 self._watched.add(target.name)
-                target.update(found.get(target.name))
+                target.update(current.get(target.name))
 
         def are_done() -> bool:
             waiting[:] = [target for target in waiting if not self._is_done(target, ready=ready)]
@@ -329,11 +329,11 @@ class PodWatch:
     def not_ready(self, targets: t.Mapping[str, PodTarget]) -> list[str]:
         """The names of the pods that are not Ready now, those that are gone included. Any of them may have been Ready before."""
         known = [target for target in targets.values() if target.latest]
-        found = self._workloads.read_current([target.name for target in known])
-        ready = {name for name, pod in found.items() if targets[name].is_same_pod(pod) and pods.is_ready(pod)}
+        current = self._workloads.read_current([target.name for target in known])
+        ready = {name for name, pod in current.items() if targets[name].is_same_pod(pod) and pods.is_ready(pod)}
         for target in known:
             if not target.error:
-                target.update(found.get(target.name))
+                target.update(current.get(target.name))
         return [target.name for target in known if target.name not in ready]
 
     def _is_done(self, target: PodTarget, *, ready: bool) -> bool:
@@ -413,17 +413,17 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         params = self._params
         # Up to Kubernetes 1.31 a pod is resized by a patch of the pod itself.
         served = [entry["name"] for entry in self._api.get("/api/v1").get("resources") or []]
-        found = self._workloads.read_pods()
+        found_pods = self._workloads.read_pods()
         targets = {
             name: PodTarget(
-                name=name, read=found.get(name, {}), latest=found.get(name, {}), namespace=params["namespace"]
+                name=name, read=found_pods.get(name, {}), latest=found_pods.get(name, {}), namespace=params["namespace"]
             )
-            for name in dict.fromkeys([*(params["names"] or []), *found])
+            for name in dict.fromkeys([*(params["names"] or []), *found_pods])
         }
         templates = Templates(self._api, self._workloads, namespace=params["namespace"], policy=params["template"])
         observed = self._found = Observed(targets, templates, "/resize" if "pods/resize" in served else "")
         needed = self._reverts or params["template"] == UPDATE
-        templates.read(found, self._request.desired, needed=needed, reverts=self._reverts)
+        templates.read(found_pods, self._request.desired, needed=needed, reverts=self._reverts)
         return observed
 
     def notes(self, observed: Observed, *, dry: bool) -> list[str]:
@@ -465,7 +465,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
 
     def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
         """Raise an error with the pods and templates that failed."""
-        for kind, objects in (("pods", observed.targets), ("templates", observed.templates.found)):
+        for kind, objects in (("pods", observed.targets), ("templates", observed.templates.by_controller)):
             errors = [each.error for each in objects.values() if each.error]
             raise_failures(kind, errors, len(objects), changed=observed.changed)
         return self._final_warnings()
@@ -476,7 +476,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         if observed is None:
             return {"pods": {}, "templates": {}, "unverified": [], "diff": []}
         observed.compare()
-        templates = observed.templates.found.items()
+        templates = observed.templates.by_controller.items()
         return {
             "pods": {name: target.report() for name, target in observed.targets.items()},
             "templates": {f"{kind}/{name}": template.report() for (kind, name), template in templates},
@@ -577,7 +577,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             if target.read and target.has_diff:
                 before, after = (pod_resize.amounts_after(target.read, part) for part in ((), target.operations))
                 entries.append(diff_entry(f"Pod {target.full_name}", pod_resize.shown(before), pod_resize.shown(after)))
-        for template in observed.templates.found.values():
+        for template in observed.templates.by_controller.values():
             if template.has_diff:
                 header = f"{template.kind} {self._params['namespace']}/{template.name}"
                 entries.append(diff_entry(header, *template.diff_amounts))

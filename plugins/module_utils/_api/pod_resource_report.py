@@ -64,7 +64,7 @@ def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None])
     concerned = [name for name, node in nodes.items() if name in views or node_resources.capacity(node)]
     on_node = read_pods(client, concerned) if concerned else {}
     allocated = {name: pod_resources.list_allocations(name, view, on_node[name]) for name, view in views.items()}
-    found = {
+    results = {
         name: {
             "responded": name in views,
             "msg": ". ".join([*reasons.get(name, []), ""]).strip(),
@@ -75,32 +75,32 @@ def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None])
         for name, node in nodes.items()
     }
     # A node without resources needs no report.
-    expected = {*plugins, *(names or []), *(name for name, entry in found.items() if entry["resources"])}
-    _warn_unreported([name for name in nodes if name not in views and name in expected], found, warn)
-    return {"nodes": found, "allocations": [entry.to_result() for name in nodes for entry in allocated.get(name, [])]}
+    expected = {*plugins, *(names or []), *(name for name, entry in results.items() if entry["resources"])}
+    _warn_unreported([name for name in nodes if name not in views and name in expected], results, warn)
+    return {"nodes": results, "allocations": [entry.to_result() for name in nodes for entry in allocated.get(name, [])]}
 
 
-def _warn_unreported(names: list[str], found: t.Mapping[str, Json], warn: t.Callable[[str], None]) -> None:
+def _warn_unreported(names: list[str], results: t.Mapping[str, Json], warn: t.Callable[[str], None]) -> None:
     """Warn once of the nodes without a report. A thousand of them mostly have one reason."""
     if names:
         more = f" The others are {', '.join(names[_MAX_NAMED:])}." if names[_MAX_NAMED:] else ""
-        details = " ".join(f"{name}: {found[name]['msg']}" for name in names[:_MAX_NAMED])
-        warn(f"{len(names)} of {len(found)} nodes do not report which pod holds which device. {details}{more}")
+        details = " ".join(f"{name}: {results[name]['msg']}" for name in names[:_MAX_NAMED])
+        warn(f"{len(names)} of {len(results)} nodes do not report which pod holds which device. {details}{more}")
 
 
 def _list_plugins(client: Client, params: Params) -> dict[str, list[Json]]:
     """The pods of device plugins, by node."""
     namespace, selector = params["namespace"], params["pod_selector"]
-    found: dict[str, list[Json]] = {}
+    by_node: dict[str, list[Json]] = {}
     for pod in client.list(f"namespaces/{namespace}/pods", labelSelector=selector):
         if pod["spec"].get("nodeName"):
-            found.setdefault(pod["spec"]["nodeName"], []).append(pod)
-    if not found:
+            by_node.setdefault(pod["spec"]["nodeName"], []).append(pod)
+    if not by_node:
         raise KubeadmError(
             f"no pod with the labels {selector} runs in the namespace {namespace} of {client.url}, so there is nothing to query. Set"
             " namespace and pod_selector to those of the device plugin's DaemonSet, or deploy it."
         )
-    return found
+    return by_node
 
 
 def _token_header(client: Client, params: Params) -> dict[str, str]:

@@ -60,18 +60,18 @@ def find_credentials(params: t.Mapping[str, t.Any], environment: Environment) ->
     named = merge_environment(params, environment)
     try:
         if named.get("kubeconfig"):
-            found = load_credentials(
+            credentials = load_credentials(
                 named["kubeconfig"], named.get("context"), persist=bool(named.get("persist_config"))
             )
         elif named.get("host"):
-            found = Credentials("the options of the task", named["host"])
+            credentials = Credentials("the options of the task", named["host"])
         elif params.get("admin_conf"):
-            found = load_credentials(params["admin_conf"], named.get("context"))
+            credentials = load_credentials(params["admin_conf"], named.get("context"))
         else:
             raise KubeadmError(
                 "none are named for it, neither by an option nor by K8S_AUTH_KUBECONFIG or K8S_AUTH_HOST."
             )
-        return _override_credentials(found, named)
+        return _override_credentials(credentials, named)
     except (KubeadmError, OSError, ValueError) as exc:
         problem = f"{exc.filename}: {exc.strerror}" if isinstance(exc, OSError) else str(exc).rstrip(".")
         raise KubeadmError(
@@ -89,12 +89,12 @@ def merge_environment(params: t.Mapping[str, t.Any], environment: Environment) -
     """The options, and the values of the variables where an option is not set."""
     own = {name: params[name] for name in _VARIABLES if params.get(name) is not None}
     overridden = {other for name, others in _OVERRIDDEN.items() if own.get(name) for other in others}
-    found = {name: _read_variable(name, environment) for name in _VARIABLES if name not in overridden}
+    variables = {name: _read_variable(name, environment) for name in _VARIABLES if name not in overridden}
     headers = {
         name: environment.get(f"{_PREFIX}PROXY_HEADERS_{name.upper()}") or (params.get("proxy_headers") or {}).get(name)
         for name in _PROXY_HEADERS
     }
-    return {**{name: value for name, value in found.items() if value is not None}, **own, "proxy_headers": headers}
+    return {**{name: value for name, value in variables.items() if value is not None}, **own, "proxy_headers": headers}
 
 
 def _read_variable(name: str, environment: Environment) -> t.Any:
@@ -107,17 +107,17 @@ def _read_variable(name: str, environment: Environment) -> t.Any:
     return list(filter(None, text.split(","))) if name == "impersonate_groups" else text
 
 
-def _override_credentials(found: Credentials, named: Json) -> Credentials:
+def _override_credentials(credentials: Credentials, named: Json) -> Credentials:
     """The credentials of a kubeconfig, overridden by the options of the task."""
-    changes: Json = {"user": _user_with_options(found.user, named)}
+    changes: Json = {"user": _user_with_options(credentials.user, named)}
     if named.get("host"):
         changes["server"] = named["host"]
     if named.get("validate_certs") is not None:
         changes["verify"] = named["validate_certs"]
     if named.get("ca_cert"):
         changes["authority"] = read_pem(named["ca_cert"])
-    changes["proxy"] = _choose_proxy(changes.get("server", found.server), found.proxy, named)
-    return dataclasses.replace(found, **changes)
+    changes["proxy"] = _choose_proxy(changes.get("server", credentials.server), credentials.proxy, named)
+    return dataclasses.replace(credentials, **changes)
 
 
 def _choose_proxy(server: str, known: Proxy | None, named: Json) -> Proxy | None:
@@ -164,11 +164,11 @@ def _user_with_options(user: User, named: Json) -> User:
 
 def _proxy_headers(named: t.Mapping[str, str | None]) -> dict[str, str]:
     """The headers for a proxy."""
-    found = {}
+    headers = {}
     for name, header in (("proxy_basic_auth", "Proxy-Authorization"), ("basic_auth", "Authorization")):
         user, _colon, password = (named.get(name) or "").partition(":")
         if user:
-            found[header] = basic_auth(user, password)
+            headers[header] = basic_auth(user, password)
     if named.get("user_agent"):
-        found["User-Agent"] = str(named["user_agent"])
-    return found
+        headers["User-Agent"] = str(named["user_agent"])
+    return headers

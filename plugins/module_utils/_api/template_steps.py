@@ -75,7 +75,7 @@ class Template:
 
 
 class Templates:
-    """The templates of the pods of one task. found: by kind and name of the controller. unverified: what could not be verified, with the reason."""
+    """The templates of the pods of one task. by_controller: by kind and name of their controllers. unverified: what could not be verified, with the reason."""
 
     def __init__(self, client: Client, workloads: Workloads, *, namespace: str, policy: str) -> None:
         self._client = client
@@ -83,7 +83,7 @@ class Templates:
         self._namespace = namespace
         self._policy = policy
         self._controllers: dict[str, ControllerRef] = {}
-        self.found: dict[ControllerRef, Template] = {}
+        self.by_controller: dict[ControllerRef, Template] = {}
         self.unverified: list[str] = []
 
     def read(self, pods: t.Mapping[str, Json], desired: Desired, *, needed: bool, reverts: bool) -> None:
@@ -103,29 +103,29 @@ class Templates:
             self.unverified.append(f"whether the templates differ from the pods: {join_first(others)} made them")
         for ref, controller in controllers.items():
             own_desired = pod_templates.desired_of(controller, list(desired) or None) if reverts else desired
-            self.found[ref] = Template(*ref, read=controller, latest=controller, desired=own_desired)
+            self.by_controller[ref] = Template(*ref, read=controller, latest=controller, desired=own_desired)
 
     def template_of(self, pod: str) -> Template | None:
         """The template that a pod was made from, if it is known."""
-        return self.found.get(self._controllers.get(pod, ("", "")))
+        return self.by_controller.get(self._controllers.get(pod, ("", "")))
 
     def compare(self, amounts: t.Mapping[str, t.Mapping[str, Amounts]]) -> None:
         """Compare the templates with the resources that pods have, or are going to have. amounts: of the containers, by the pod's name."""
-        for template in self.found.values():
+        for template in self.by_controller.values():
             running = [own for name, own in amounts.items() if self.template_of(name) is template]
             template.differences = pod_templates.differences(template.latest, template.desired, running)
 
     def plan(self) -> tuple[Change, ...]:
         """Work out what changes in the templates."""
         if self._policy == UPDATE:
-            for template in self.found.values():
+            for template in self.by_controller.values():
                 template.operations = pod_templates.changes(template.read, template.desired)
-        return tuple(change for template in self.found.values() for change in template.operations)
+        return tuple(change for template in self.by_controller.values() for change in template.operations)
 
     def warnings(self) -> list[str]:
         """Which templates change or differ from their pods, and the consequences."""
         messages = []
-        for template in self.found.values():
+        for template in self.by_controller.values():
             if template.operations:
                 messages.append(f"{template}: its template changes, and {template.rollout}.")
             elif template.differences and self._policy == REPORT:
@@ -138,7 +138,7 @@ class Templates:
 
     def send(self, unresized: t.Collection[str], *, dry_run: bool) -> None:
         """Change the templates, but for those of unresized pods: a rollout would spread resources that are not known to work."""
-        for template in self.found.values():
+        for template in self.by_controller.values():
             own = [name for name in unresized if self.template_of(name) is template]
             if template.operations and own:
                 template.note = f"the template was not changed, because of {join_first(own)}"

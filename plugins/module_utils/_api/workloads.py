@@ -55,16 +55,16 @@ class Workloads:
         """
         names = self._selection.names
         if names is None:
-            found = {pod["metadata"]["name"]: pod for pod in self._list_selected() if _is_staying(pod)}
-            if not found:
+            by_name = {pod["metadata"]["name"]: pod for pod in self._list_selected() if _is_staying(pod)}
+            if not by_name:
                 raise KubeadmError(
                     f"{self._selection} has no running pod in the namespace {self._selection.namespace} of {self._client.url}."
                 )
-            return found
+            return by_name
         if len(names) <= FEW:
             return read_each(self._client, {name: self.path_of(name) for name in names}, workers=self._workers)
-        found = {pod["metadata"]["name"]: pod for pod in self._client.list(self._pods)}
-        return {name: found[name] for name in names if name in found}
+        by_name = {pod["metadata"]["name"]: pod for pod in self._client.list(self._pods)}
+        return {name: by_name[name] for name in names if name in by_name}
 
     def read_current(self, names: t.Collection[str]) -> dict[str, Json]:
         """Read pods as they are now, with one request, however many they are."""
@@ -73,8 +73,8 @@ class Workloads:
         else:
             selector = self._selection.label_selector or self._owner_selector
             pods = self._client.list(self._pods, labelSelector=selector)
-        found = {pod["metadata"]["name"]: pod for pod in pods}
-        return {name: found[name] for name in names if name in found}
+        by_name = {pod["metadata"]["name"]: pod for pod in pods}
+        return {name: by_name[name] for name in names if name in by_name}
 
     def _list_selected(self) -> list[Json]:
         if self._selection.owner is None:
@@ -86,8 +86,8 @@ class Workloads:
         if kind == DEPLOYMENT:
             sets = self._client.list(self._list_path("ReplicaSet"), labelSelector=self._owner_selector)
             owners = {entry["metadata"]["uid"] for entry in sets if pod_templates.is_made_by(entry, owners)}
-        found = self._client.list(self._pods, labelSelector=self._owner_selector)
-        return [pod for pod in found if pod_templates.is_made_by(pod, owners)]
+        matching = self._client.list(self._pods, labelSelector=self._owner_selector)
+        return [pod for pod in matching if pod_templates.is_made_by(pod, owners)]
 
     def _read_owner(self, kind: str, name: str) -> Json:
         owner = self._client.find(pod_templates.path_of(self._selection.namespace, kind, name))
@@ -101,10 +101,10 @@ class Workloads:
         return pod_templates.path_of(self._selection.namespace, kind, "").rstrip("/")
 
     def read_controllers(
-        self, found: t.Mapping[str, Json]
+        self, pods: t.Mapping[str, Json]
     ) -> tuple[dict[str, ControllerRef], dict[ControllerRef, Json]]:
         """The controller of each pod, as far as it has a template, and these controllers: a Deployment rather than its ReplicaSets."""
-        direct = {name: ref for name, pod in found.items() for ref in [pod_templates.maker(pod)] if ref}
+        direct = {name: ref for name, pod in pods.items() for ref in [pod_templates.maker(pod)] if ref}
         controllers = self._read_each(sorted(set(direct.values())))
         parents = {key: ref for key, entry in controllers.items() for ref in [pod_templates.maker(entry)] if ref}
         controllers.update(self._read_each(sorted(set(parents.values()))))
@@ -114,8 +114,8 @@ class Workloads:
 
     def _read_each(self, refs: t.Sequence[ControllerRef]) -> dict[ControllerRef, Json]:
         paths = {f"{kind}/{name}": pod_templates.path_of(self._selection.namespace, kind, name) for kind, name in refs}
-        found = read_each(self._client, paths, workers=self._workers)
-        return {(kind, name): found[f"{kind}/{name}"] for kind, name in refs if f"{kind}/{name}" in found}
+        objects = read_each(self._client, paths, workers=self._workers)
+        return {(kind, name): objects[f"{kind}/{name}"] for kind, name in refs if f"{kind}/{name}" in objects}
 
 
 def _is_staying(pod: Json) -> bool:
