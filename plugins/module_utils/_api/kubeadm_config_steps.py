@@ -16,9 +16,9 @@ from .._plan.common.file_values import text_digest
 from .._plan.common.verdict import Verdict
 from .._plan.kubeadm_config import plan as config_plan
 from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, IN_CONFIG_MAP, KIND
-from .._plan.kubeadm_config.plan import ConfigPlan, Wanted
+from .._plan.kubeadm_config.plan import ConfigPlan, DesiredSetting
 from .._plan.kubeadm_config.record import KEY, NAME, Persisted
-from .._plan.kubeadm_config.settings import Place, malformed
+from .._plan.kubeadm_config.settings import SettingKey, settings_error
 from .api_steps import ApiSteps, diff_entry, retry_on_conflict
 from .client import ApiError, Connect, Json, Params
 from .upgrade_facts import CONFIG_MAP, read_kubeadm_config
@@ -50,13 +50,15 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
         self._new_plan: ConfigPlan | None = None  # for the result, after a conflict with another writer
 
     @functools.cached_property
-    def _desired(self) -> dict[Place, Wanted]:
+    def _desired(self) -> dict[SettingKey, DesiredSetting]:
         """The desired settings. Raises Refusal."""
         settings = self._params["settings"]
-        if problem := malformed(settings):
+        if problem := settings_error(settings):
             raise Refusal(problem)
         return {
-            Place(component, field, key): Wanted(entry["value"], entry.get("original"), bool(entry.get("named", True)))
+            SettingKey(component, field, key): DesiredSetting(
+                entry["value"], entry.get("original"), bool(entry.get("named", True))
+            )
             for component, fields in settings.items()
             for field, keys in fields.items()
             for key, entry in keys.items()
@@ -100,7 +102,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
         def attempt() -> bool:
             if not plan.operations:
                 return True
-            former = plan.record.or_former(observed.persisted, plan.before)
+            former = plan.record.merge_former(observed.persisted, plan.before)
             recorded = self._write_record(observed.record, former, dry_run=False)
             self._write_config(observed, plan, dry_run=False)
             self._write_record(recorded, plan.record, dry_run=False)

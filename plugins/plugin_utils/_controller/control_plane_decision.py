@@ -112,7 +112,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         self, found: StaticPodDecision, hosts: Hosts[StaticPodHost], persistence: Persistence | None
     ) -> StaticPodDecision:
         """With the rights that the account has, and the Lease. api_reachable is false when the next host is to be tried."""
-        writes = persistence is not None and persistence.work is not None
+        writes = persistence is not None and persistence.pending_plan is not None
         # What could not be read fails the run at its end: it may be there to repair the API.
         persists = writes or (persistence is not None and bool(persistence.failure))
         acquires = bool(found.turns or writes) and self._pass.own.settings.control_plane_lease and not found.lease.held

@@ -97,8 +97,8 @@ class ControlPlaneRollout(ControlPlaneDecision):
 
     def verify(self) -> ConfigVerified:
         """Prove on one host that kubeadm would generate what that host has now, on behalf of the last one."""
-        persistence, work = self._config_change()
-        result = self._modules.run("kubeadm_config_check", persistence.proof(work), ModuleResult)
+        persistence, plan = self._config_change()
+        result = self._modules.run("kubeadm_config_check", persistence.proof_options(plan), ModuleResult)
         found: ConfigVerified = typed.parse(ConfigVerified, _step_result(result))
         return dataclasses.replace(found, host=self._play.delegate_host)
 
@@ -110,8 +110,8 @@ class ControlPlaneRollout(ControlPlaneDecision):
         if unverified:
             raise Refusal(f"kubeadm-config was not written, because it was not verified on {', '.join(unverified)}.")
         self._refuse(self._renewal_refusal(self._pass.hosts(decision.planned), decision, None))
-        persistence, work = self._config_change()
-        result = self._modules.run("kubeadm_config", persistence.write(work), ModuleResult)
+        persistence, plan = self._config_change()
+        result = self._modules.run("kubeadm_config", persistence.write_options(plan), ModuleResult)
         return typed.parse(ConfigWritten, _step_result(result))
 
     def _config_change(self) -> tuple[Persistence, ConfigPlan]:
@@ -120,10 +120,10 @@ class ControlPlaneRollout(ControlPlaneDecision):
         if stopped := control_planes.stopped_by(hosts, self._play.play_hosts):
             raise Refusal(f"kubeadm-config was not written, because {', '.join(stopped)} failed or was lost.")
         persistence = self._persistence_type(hosts, dry=self._play.check_mode)
-        work = persistence.work
-        if work is None:
+        plan = persistence.pending_plan
+        if plan is None:
             raise Refusal(persistence.failure)
-        return persistence, work
+        return persistence, plan
 
     def variable_of(self, field: str) -> str:
         """As in all roles."""
@@ -142,7 +142,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         has_stopped = bool(control_planes.stopped_by(hosts, self._play.play_hosts))
         persistence = None if has_stopped else self._plan_persistence(hosts)
         last = self._pass.host(decision.planned[-1])
-        persistence_lines = persistence.lines(last.written, diff=self._play.diff_mode) if persistence else []
+        persistence_lines = persistence.report_lines(last.written, diff=self._play.diff_mode) if persistence else []
         first = [line for line in persistence_lines[:1] if line.startswith("WARNING")]
         warnings = [*decision.report_warnings, warning, *control_planes.unplanned_problems(hosts)]
         lines = [

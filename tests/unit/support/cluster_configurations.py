@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.plan import Wanted
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.plan import DesiredSetting
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import SettingKey
 
 Json = dict[str, t.Any]
 
@@ -61,9 +61,9 @@ VOLUME: Json = {"host_path": "/etc/audit", "mount_path": "/etc/audit", "path_typ
 
 def arg(
     key: str, *values: str, component: str = API_SERVER, named: bool = True, original: t.Any = None
-) -> dict[Place, Wanted]:
+) -> dict[SettingKey, DesiredSetting]:
     """An argument that shall stand there; without a value it shall not."""
-    return {Place(component, "args", key): Wanted(list(values) or None, original, named)}
+    return {SettingKey(component, "args", key): DesiredSetting(list(values) or None, original, named)}
 
 
 # What a node tells of kubeadm-config, and of one setting of ours.

@@ -65,7 +65,7 @@ def read(kubeconfig: str, request: ApiRequest = api_request) -> KubeadmConfig:
             name for name, each in (("kubeadm-config", config_map), (NAME, own)) if each.get("immutable")
         ]
         observed["control_planes"] = [node["metadata"]["name"] for node in nodes]
-        observed["managers"] = blockers.managers(nodes)
+        observed["managers"] = blockers.find_managers(nodes)
         persisted = Persisted.parse(observed["record"])
     except KubeadmError as exc:
         return KubeadmConfig({**observed, "problem": str(exc)}, Persisted(), b"")
@@ -119,7 +119,9 @@ def describe(plan: StaticPodPlan, desired: Desired, config: KubeadmConfig, env: 
 
     Each setting also gets C(files): the digests of those that it names, by their paths on the node.
     """
-    result = settings.settings(plan.after.values(), plan.record, desired.values, config.persisted.of(desired.name), env)
+    result = settings.collect_settings(
+        plan.after.values(), plan.record, desired.values, config.persisted.of(desired.name), env
+    )
     files = _DigestedFiles(plan, [file.path for file in desired.files], config.key)
     for field, keys in result["settings"].items():
         for key, entry in keys.items():

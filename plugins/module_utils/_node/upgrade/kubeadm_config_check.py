@@ -13,7 +13,7 @@ from ..._engine.node import NODE, Host
 from ..._plan.common.errors import Refusal
 from ..._plan.kubeadm_config import settings
 from ..._plan.kubeadm_config.cluster_configuration import ClusterConfiguration, Endpoint
-from ..._plan.kubeadm_config.settings import Place
+from ..._plan.kubeadm_config.settings import SettingKey
 from ..._plan.static_pod.manifest import Manifest
 from ..._plan.upgrade.static_pod_settings import unchanged
 from ..kubelet.kubelet_down import read_running_kubelet
@@ -70,8 +70,8 @@ class Check:
             {name: Manifest.parse(text, source, name) for name, text in each.manifests.items()}
             for each in (before, after)
         )
-        changes = [Place(each["component"], each["field"], each["key"]) for each in self._params["changes"]]
-        objections = settings.proof_objections(
+        changes = [SettingKey(each["component"], each["field"], each["key"]) for each in self._params["changes"]]
+        objections = settings.proof_errors(
             before={name: manifest.values() for name, manifest in old.items()},
             after={name: manifest.values() for name, manifest in new.items()},
             live={name: pod.manifest.values() for name, pod in pods.items()},

@@ -18,8 +18,8 @@ _MINIKUBE = "minikube.k8s.io/"
 _KUBESPRAY_CERTIFICATES = "/etc/kubernetes/ssl"
 
 
-def managers(nodes: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
-    """Who else manages these Nodes, by what it wrote on them."""
+def find_managers(nodes: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
+    """The other programs that manage these Nodes, by their annotations and labels."""
     found = {}
     for node in nodes:
         metadata = node.get("metadata") or {}
@@ -32,34 +32,34 @@ def managers(nodes: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
     return [f"{name} (the Nodes have {mark})" for name, mark in found.items()]
 
 
-def refusal(known: Json, versions: t.Mapping[str, str]) -> str:
+def write_refusal(observed: Json, versions: t.Mapping[str, str]) -> str:
     """Why kubeadm-config must not be written; empty when it may be.
 
-    known: what a control plane read of the API: C(problem), why it could not; C(text), None where there is no such ConfigMap; C(managers);
+    observed: what a control plane read of the API: C(problem), why it could not; C(text), None where there is no such ConfigMap; C(managers);
     C(control_planes), the names of their Nodes; C(immutable), the names of ConfigMaps that cannot be changed. versions: by Node, that of the API
     server of each host of the run.
     """
-    if known.get("problem"):
-        return f"{CONFIG_MAP_SOURCE} could not be read: {known['problem']}"
-    if not known.get("text"):
+    if observed.get("problem"):
+        return f"{CONFIG_MAP_SOURCE} could not be read: {observed['problem']}"
+    if not observed.get("text"):
         return (
             f"there is no {CONFIG_MAP_SOURCE}, so kubeadm can neither upgrade this cluster nor let a node join. kubeadm init phase upload-config kubeadm"
             " --config FILE writes it."
         )
     try:
-        configuration = plan.read(known["text"])
+        configuration = plan.parse_configuration(observed["text"])
     except Refusal as exc:
         return str(exc)
     return (
-        _immutable(known)
-        or _managed(known, configuration)
-        or _incomplete(known, versions)
-        or _mixed(configuration, versions)
+        _immutable_reason(observed)
+        or _managed_reason(observed, configuration)
+        or _incomplete_reason(observed, versions)
+        or _mixed_versions_reason(configuration, versions)
     )
 
 
-def _immutable(known: Json) -> str:
-    names = " and ".join(f"kube-system/{name}" for name in known["immutable"])
+def _immutable_reason(observed: Json) -> str:
+    names = " and ".join(f"kube-system/{name}" for name in observed["immutable"])
     if not names:
         return ""
     return (
@@ -68,8 +68,8 @@ def _immutable(known: Json) -> str:
     )
 
 
-def _managed(known: Json, configuration: ClusterConfiguration) -> str:
-    found = [*known["managers"]]
+def _managed_reason(observed: Json, configuration: ClusterConfiguration) -> str:
+    found = [*observed["managers"]]
     if configuration.certificates_dir == _KUBESPRAY_CERTIFICATES:
         found.append(f"Kubespray (certificatesDir is {_KUBESPRAY_CERTIFICATES})")
     if not found:
@@ -80,8 +80,8 @@ def _managed(known: Json, configuration: ClusterConfiguration) -> str:
     )
 
 
-def _incomplete(known: Json, versions: t.Mapping[str, str]) -> str:
-    absent = [name for name in known["control_planes"] if name not in versions]
+def _incomplete_reason(observed: Json, versions: t.Mapping[str, str]) -> str:
+    absent = [name for name in observed["control_planes"] if name not in versions]
     if not absent:
         return ""
     return (
@@ -90,9 +90,9 @@ def _incomplete(known: Json, versions: t.Mapping[str, str]) -> str:
     )
 
 
-def _mixed(configuration: ClusterConfiguration, versions: t.Mapping[str, str]) -> str:
+def _mixed_versions_reason(configuration: ClusterConfiguration, versions: t.Mapping[str, str]) -> str:
     found = {**versions, "kubeadm-config": configuration.version}
     if len({version.lstrip("v") for version in found.values()}) == 1:
         return ""
-    told = ", ".join(f"{name} {version or 'unknown'}" for name, version in found.items())
-    return f"the cluster is in the middle of an upgrade ({told}). Finish it first."
+    listed = ", ".join(f"{name} {version or 'unknown'}" for name, version in found.items())
+    return f"the cluster is in the middle of an upgrade ({listed}). Finish it first."

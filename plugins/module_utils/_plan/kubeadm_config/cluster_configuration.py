@@ -43,7 +43,7 @@ _PLUGIN_FLAGS = (flags.ENABLE_PLUGINS, flags.DISABLE_PLUGINS)
 
 @dataclasses.dataclass(frozen=True)
 class Endpoint:
-    """What kubeadm has to know of one control plane. address, port: where its API server is told to be. socket: of the container runtime."""
+    """What kubeadm has to know of one control plane. address, port: of its API server. socket: of the container runtime."""
 
     node_name: str
     address: str
@@ -53,7 +53,7 @@ class Endpoint:
 
 @dataclasses.dataclass(frozen=True)
 class ClusterConfiguration:
-    """The text as far as kubeadm reads it, which is its first document, and what that says."""
+    """The text as far as kubeadm reads it, which is its first document, and the value of that."""
 
     text: str
     data: dict[str, t.Any]
@@ -116,7 +116,7 @@ class ClusterConfiguration:
     def for_kubeadm(self, version: str, endpoint: Endpoint, patches: str | None = None) -> str:
         """The file with which a kubeadm generates the manifests of one control plane for a version of Kubernetes.
 
-        The text is what stands in the ConfigMap, so that kubeadm reads it by its own rules and itself says what it does not know.
+        The text is what stands in the ConfigMap, so that kubeadm reads it by its own rules and itself reports what it does not know.
         patches: a directory. kubeadm takes it from here only: beside --config it refuses --patches.
         """
         init = {
@@ -131,13 +131,13 @@ class ClusterConfiguration:
     def _for_version(self, version: str) -> str:
         """The text with another version of Kubernetes."""
         tag = f"v{version.lstrip('v')}"
-        wanted = {**self.data, "kubernetesVersion": tag}
+        desired = {**self.data, "kubernetesVersion": tag}
         text = _VERSION.sub(f"kubernetesVersion: {tag}", self.text)
         try:
-            is_it = configuration.load(text) == wanted
+            is_it = configuration.load(text) == desired
         except yaml.YAMLError:
             is_it = False
-        return text if is_it else json.dumps(wanted, default=str)  # such as one that is written in braces
+        return text if is_it else json.dumps(desired, default=str)  # such as one that is written in braces
 
     def line(self, component: str, field: str, key: str) -> int | None:
         """The line of the text that sets a setting of a static pod; None when none does. The names are those of the modules."""

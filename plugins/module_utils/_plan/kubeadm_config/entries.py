@@ -11,11 +11,11 @@ import re
 import typing as t
 
 from ..kubernetes import flags
-from .plan import Wanted
+from .plan import DesiredSetting
 from .record import SOURCE, Entry, Persisted
-from .settings import Json, Place, places
+from .settings import Json, SettingKey, by_setting_key
 
-# Instead of what tells the content of a file.
+# Instead of the checksum of a file.
 MISSING, UNREADABLE, UNKNOWN = "missing", "unreadable", "unknown"
 _WITHOUT_CONTENT = {MISSING: "does not exist", UNREADABLE: "cannot be read"}
 
@@ -36,8 +36,8 @@ _REFERENCE = re.compile(r"\$\(([^)]+)\)")
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
-    """What the user asks for by name. gates: names, None where no variable says which, so that those that stand there stay. vaulted: keys of the
+class PersistRequest:
+    """What the user requests by name. gates: names, None where no variable names any, so that those that stand there stay. vaulted: keys of the
     desired state whose values come from a vault."""
 
     gates: t.Collection[str] | None = None
@@ -46,50 +46,53 @@ class Asked:
 
 @dataclasses.dataclass(frozen=True)
 class Entries:
-    """wanted: what shall stand there. skipped: what is ours and shall not, with the reason. files: of the wanted ones, on every control plane."""
+    """desired: what shall stand there. skipped: what is ours and shall not, with the reason. files: of the desired ones, on every control plane."""
 
-    wanted: dict[Place, Wanted]
-    skipped: dict[Place, str]
+    desired: dict[SettingKey, DesiredSetting]
+    skipped: dict[SettingKey, str]
     files: list[str]
 
 
-def collect(
-    told: t.Mapping[str, t.Mapping[str, Json]], static_pods: t.Collection[str], persisted: Persisted, asked: Asked
+def collect_entries(
+    reported: t.Mapping[str, t.Mapping[str, Json]],
+    static_pods: t.Collection[str],
+    persisted: Persisted,
+    request: PersistRequest,
 ) -> Entries:
-    """Judge what the control planes tell of themselves.
+    """Sort the settings that the control planes report.
 
-    told: by host, what it tells of its static pods by their names. static_pods: those that the run asks for; of others nothing is known, so what
+    reported: by host, the settings of its static pods by their names. static_pods: those that the run names; of others nothing is known, so what
     stands there of them stays.
     """
-    tables = {host: places(pods) for host, pods in told.items()}
-    wanted = {
-        place: Wanted(entry.value, entry.original)
-        for place, entry in persisted.entries.items()
-        if place.component not in static_pods
+    tables = {host: by_setting_key(pods) for host, pods in reported.items()}
+    desired = {
+        setting: DesiredSetting(entry.value, entry.original)
+        for setting, entry in persisted.entries.items()
+        if setting.component not in static_pods
     }
-    skipped: dict[Place, str] = {}
+    skipped: dict[SettingKey, str] = {}
     files: dict[str, None] = {}
-    for place in sorted({place for table in tables.values() for place in table}):
-        found = {host: table.get(place) for host, table in tables.items()}
+    for setting in sorted({setting for table in tables.values() for setting in table}):
+        found = {host: table.get(setting) for host, table in tables.items()}
         entries = [entry for entry in found.values() if entry]
-        known = persisted.entries.get(place)
+        known = persisted.entries.get(setting)
         if not any(entry["ours"] for entry in entries) and not _is_of_persisted(known, entries):
             continue
-        reason = _not_asked(place, asked, known, is_named=any(entry["named"] for entry in entries)) or _reason(
-            place, found
-        )
+        reason = _not_requested_reason(
+            setting, request, known, is_named=any(entry["named"] for entry in entries)
+        ) or _exclusion_reason(setting, found)
         if reason:
-            skipped[place] = reason
+            skipped[setting] = reason
             continue
         first = next((entry for entry in entries if entry["ours"]), entries[0])
         original = first["original"] if first["ours"] or known is None else known.original
-        wanted[place] = Wanted(first["value"], original, any(entry["named"] for entry in entries))
+        desired[setting] = DesiredSetting(first["value"], original, any(entry["named"] for entry in entries))
         files.update(dict.fromkeys(first["files"]))
-    while missing := {place: names for place in wanted if (names := _missing_references(place, wanted))}:
-        for place, names in missing.items():
-            skipped[place] = f"it refers to {', '.join(names)}, which is not written to kubeadm-config"
-            del wanted[place]
-    return Entries(wanted, skipped, list(files))
+    while missing := {setting: names for setting in desired if (names := _missing_references(setting, desired))}:
+        for setting, names in missing.items():
+            skipped[setting] = f"it refers to {', '.join(names)}, which is not written to kubeadm-config"
+            del desired[setting]
+    return Entries(desired, skipped, list(files))
 
 
 def _is_of_persisted(known: Entry | None, entries: t.Iterable[Json]) -> bool:
@@ -100,32 +103,32 @@ def _is_of_persisted(known: Entry | None, entries: t.Iterable[Json]) -> bool:
     return known is not None and any(entry["value"] == known.value or entry["named"] for entry in entries)
 
 
-def _reason(place: Place, found: t.Mapping[str, Json | None]) -> str:
-    """Why a setting must not stand there, whatever the user asks for; empty when it may. found: what each host tells of it."""
+def _exclusion_reason(setting: SettingKey, found: t.Mapping[str, Json | None]) -> str:
+    """Why a setting must not stand there, whatever the user requests; empty when it may. found: what each host reports of it."""
     entries = [entry for entry in found.values() if entry]
     return (
-        _different(found)
-        or _told(place, [entries[0]["value"]], "its value {}, and every node may read kubeadm-config")
-        or _told(
-            place, [entry["original"] for entry in entries], f"its former value {{}}, and would be kept in {SOURCE}"
+        _difference_reason(found)
+        or _secret_reason(setting, [entries[0]["value"]], "its value {}, and every node may read kubeadm-config")
+        or _secret_reason(
+            setting, [entry["original"] for entry in entries], f"its former value {{}}, and would be kept in {SOURCE}"
         )
     )
 
 
-def _not_asked(place: Place, asked: Asked, known: Entry | None, *, is_named: bool) -> str:
-    """Why the user does not ask for a setting; empty when nothing speaks against it. known: as it stands there. is_named: by the desired state."""
-    if place.field == "feature_gates" and known is not None and asked.gates is None:
+def _not_requested_reason(setting: SettingKey, request: PersistRequest, known: Entry | None, *, is_named: bool) -> str:
+    """Why the user does not request a setting; empty when nothing speaks against it. known: as it stands there. is_named: by the desired state."""
+    if setting.field == "feature_gates" and known is not None and request.gates is None:
         return ""
-    if place.field == "feature_gates" and place.key not in (asked.gates or ()):
+    if setting.field == "feature_gates" and setting.key not in (request.gates or ()):
         return "a gate that a later version does not know prevents its component from starting; name it in control_plane_persist_feature_gates"
-    if place.key in {*asked.vaulted, *map(flags.normalise, asked.vaulted)}:
+    if setting.key in {*request.vaulted, *map(flags.normalise, request.vaulted)}:
         return "its value comes from a vault, and every node may read kubeadm-config"
-    if known is None and not is_named and place.field in ("args", "env"):
+    if known is None and not is_named and setting.field in ("args", "env"):
         return "no variable names it, so whether its value comes from a vault is not known, and every node may read kubeadm-config"
     return ""
 
 
-def _different(found: t.Mapping[str, Json | None]) -> str:
+def _difference_reason(found: t.Mapping[str, Json | None]) -> str:
     """What keeps a setting from being one and the same on all control planes."""
     lacking = [host for host, entry in found.items() if not entry]
     if lacking:
@@ -145,46 +148,46 @@ def _different(found: t.Mapping[str, Json | None]) -> str:
     return ""
 
 
-def _told(place: Place, values: t.Iterable[t.Any], reason: str) -> str:
+def _secret_reason(setting: SettingKey, values: t.Iterable[t.Any], reason: str) -> str:
     """The reason with what is secret about one of some values; empty when nothing is."""
-    return next((reason.format(secret) for value in values if (secret := _secret(place, value))), "")
+    return next((reason.format(secret) for value in values if (secret := _describe_secret(setting, value))), "")
 
 
-def _secret(place: Place, value: t.Any) -> str:
+def _describe_secret(setting: SettingKey, value: t.Any) -> str:
     """What is secret about a value; empty when nothing is."""
-    texts = _texts(value)
+    texts = _as_texts(value)
     if any(map(_USERINFO.search, texts)):
         return "is a URL with a user's password"
-    if any(map(_TOKEN.search, texts)) or (place.field == "env" and _SECRET_NAME.search(place.key)):
+    if any(map(_TOKEN.search, texts)) or (setting.field == "env" and _SECRET_NAME.search(setting.key)):
         return "looks like a token or a key"
     return ""
 
 
-def _texts(value: t.Any) -> list[str]:
+def _as_texts(value: t.Any) -> list[str]:
     return value if isinstance(value, list) else [value] if isinstance(value, str) else []
 
 
-def _missing_references(place: Place, wanted: t.Mapping[Place, Wanted]) -> list[str]:
+def _missing_references(setting: SettingKey, desired: t.Mapping[SettingKey, DesiredSetting]) -> list[str]:
     """Variables of the environment that an argument or another variable refers to and that would not be there."""
-    if place.field not in ("args", "env"):
+    if setting.field not in ("args", "env"):
         return []
-    names = [name for text in _texts(wanted[place].value) for name in _REFERENCE.findall(text)]
-    return [name for name in dict.fromkeys(names) if Place(place.component, "env", name) not in wanted]
+    names = [name for text in _as_texts(desired[setting].value) for name in _REFERENCE.findall(text)]
+    return [name for name in dict.fromkeys(names) if SettingKey(setting.component, "env", name) not in desired]
 
 
 # Settings whose loss leaves stored values in clear, or lets other people in.
-_GUARDS = re.compile(
+_SECURITY_ARGS = re.compile(
     r"encryption-provider-.*|authentication-.*|authorization-.*|oidc-.*|token-auth-file|anonymous-auth|client-ca-file|requestheader-.*"
     r"|service-account-(?:issuer|key-file|signing-key-file|lookup)"
 )
 
 
-def guards(found: t.Iterable[Place]) -> list[Place]:
-    """Those of encryption, authentication and authorization. An admission plugin may be one as well, and its name does not tell."""
+def security_settings(found: t.Iterable[SettingKey]) -> list[SettingKey]:
+    """Those of encryption, authentication and authorization. An admission plugin may be one as well, and its name does not show that."""
     return [
-        place
-        for place in found
-        if place.component == "kube-apiserver"
-        and place.field == "args"
-        and _GUARDS.fullmatch(flags.normalise(place.key))
+        setting
+        for setting in found
+        if setting.component == "kube-apiserver"
+        and setting.field == "args"
+        and _SECURITY_ARGS.fullmatch(flags.normalise(setting.key))
     ]

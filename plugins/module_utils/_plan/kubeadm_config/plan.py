@@ -14,7 +14,7 @@ from ..common.file_values import text_digest
 from ..common.ownership import Change
 from .cluster_configuration import CONFIG_MAP_SOURCE, CURRENT, IN_CONFIG_MAP, ClusterConfiguration
 from .record import Entry, Persisted
-from .settings import Place
+from .settings import SettingKey
 from .text import Text
 
 _MIGRATE = (
@@ -24,7 +24,7 @@ _MIGRATE = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Wanted:
+class DesiredSetting:
     """What shall stand in kubeadm-config. original: what the nodes had before us. named: whether the desired state names the setting."""
 
     value: t.Any
@@ -40,12 +40,12 @@ class ConfigPlan:
     after: str
     record: Persisted
     operations: tuple[Change, ...]
-    skipped: t.Mapping[Place, str]
+    skipped: t.Mapping[SettingKey, str]
     warnings: tuple[str, ...] = ()
 
 
-def read(text: str) -> ClusterConfiguration:
-    """The text, when it is of the API version that can say what has to be said. Raises Refusal."""
+def parse_configuration(text: str) -> ClusterConfiguration:
+    """The text, when it is of the API version that has a field for each setting. Raises Refusal."""
     configuration = ClusterConfiguration.parse(text)
     if configuration.api_version != CURRENT:
         raise Refusal(
@@ -61,55 +61,55 @@ def read(text: str) -> ClusterConfiguration:
     return configuration
 
 
-def plan(text: str, persisted: Persisted, wanted: t.Mapping[Place, Wanted]) -> ConfigPlan:
-    """Work it out. persisted: what is there of ours. Raises Refusal for a text that cannot be edited safely."""
-    configuration = read(text)
-    base, warnings = _base(text, persisted)
+def plan(text: str, persisted: Persisted, desired_settings: t.Mapping[SettingKey, DesiredSetting]) -> ConfigPlan:
+    """Plan the change. persisted: what is there of ours. Raises Refusal for a text that cannot be edited safely."""
+    configuration = parse_configuration(text)
+    base, warnings = _revert_ours(text, persisted)
     is_known = persisted.knows(text)
     # Where another has written since, nothing moves that is right where it stands.
     after = base if is_known else Text.parse(text)
-    entries: dict[Place, Entry] = {}
-    skipped: dict[Place, str] = {}
-    for place, desired in sorted(wanted.items()):
-        configured = base.value(place)
-        reason = _foreign(place, configuration) or _reason(place, desired, configured)
+    entries: dict[SettingKey, Entry] = {}
+    skipped: dict[SettingKey, str] = {}
+    for setting, desired in sorted(desired_settings.items()):
+        configured = base.value(setting)
+        reason = _unsupported_reason(setting, configuration) or _skip_reason(setting, desired, configured)
         if reason or desired.value == configured:
-            skipped.update({place: reason} if reason else {})
+            skipped.update({setting: reason} if reason else {})
             continue
         try:
-            after = after if after.value(place) == desired.value else after.set(place, desired.value)
+            after = after if after.value(setting) == desired.value else after.set(setting, desired.value)
         except Refusal as exc:
-            skipped[place] = str(exc)
+            skipped[setting] = str(exc)
             continue
-        former = persisted.entries.get(place)
+        former = persisted.entries.get(setting)
         entry = Entry(desired.value, desired.original, configured)
         is_same = former is not None and (former.value, former.configured) == (entry.value, entry.configured)
-        entries[place] = dataclasses.replace(former, former=()) if former is not None and is_same else entry
-    for place in persisted.entries:
-        if place not in entries and after.value(place) != base.value(place):
-            after = after.set(place, base.value(place))
-    return _made(text, persisted, base, after, entries, skipped, warnings)
+        entries[setting] = dataclasses.replace(former, former=()) if former is not None and is_same else entry
+    for setting in persisted.entries:
+        if setting not in entries and after.value(setting) != base.value(setting):
+            after = after.set(setting, base.value(setting))
+    return _build_plan(text, persisted, base, after, entries, skipped, warnings)
 
 
-def _base(text: str, persisted: Persisted) -> tuple[Text, tuple[str, ...]]:
+def _revert_ours(text: str, persisted: Persisted) -> tuple[Text, tuple[str, ...]]:
     """The text without what is ours: as it was where no other has touched it since, else with each value of ours reverted."""
     if persisted.knows(text):
         return Text.parse(persisted.text), ()
     base, warnings = Text.parse(text), []
-    for place, entry in persisted.entries.items():
-        now = base.value(place)
+    for setting, entry in persisted.entries.items():
+        now = base.value(setting)
         if now in (entry.value, *entry.former):
-            base = base.set(place, entry.configured)
+            base = base.set(setting, entry.configured)
         elif now != entry.configured:
             warnings.append(
-                f"{place}: it was changed in kubeadm-config since this collection wrote it, so that value counts as set by others."
+                f"{setting}: it was changed in kubeadm-config since this collection wrote it, so that value counts as set by others."
             )
     return base, tuple(warnings)
 
 
-def _foreign(place: Place, configuration: ClusterConfiguration) -> str:
+def _unsupported_reason(setting: SettingKey, configuration: ClusterConfiguration) -> str:
     """Why kubeadm has no such static pod; empty when it has."""
-    is_foreign = place.component == "etcd" and configuration.has_external_etcd
+    is_foreign = setting.component == "etcd" and configuration.has_external_etcd
     return (
         "kubeadm-config has etcd.external, and etcd.local beside it keeps every kubeadm from reading it"
         if is_foreign
@@ -117,49 +117,55 @@ def _foreign(place: Place, configuration: ClusterConfiguration) -> str:
     )
 
 
-def _reason(place: Place, desired: Wanted, configured: t.Any) -> str:
+def _skip_reason(setting: SettingKey, desired: DesiredSetting, configured: t.Any) -> str:
     """Why a setting is skipped; empty when it is not."""
-    if desired.value is None and configured is None and place.field in ("args", "volumes"):
+    if desired.value is None and configured is None and setting.field in ("args", "volumes"):
         return "kubeadm sets it by itself, and kubeadm-config cannot express that it is unset"
     if configured is not None and desired.value != configured and not desired.named:
         return "kubeadm-config has another value, and the desired state does not name it"
     return ""
 
 
-def _made(
+def _build_plan(
     text: str,
     persisted: Persisted,
     base: Text,
     after: Text,
-    entries: dict[Place, Entry],
-    skipped: dict[Place, str],
+    entries: dict[SettingKey, Entry],
+    skipped: dict[SettingKey, str],
     warnings: tuple[str, ...],
 ) -> ConfigPlan:
     before = Text.parse(text)
     operations = [
-        Change(place.component, f"{place.field} {place.key}", was, now)
-        for place in sorted({*persisted.entries, *entries})
-        for was, now in [(before.value(place), after.value(place))]
+        Change(setting.component, f"{setting.field} {setting.key}", was, now)
+        for setting in sorted({*persisted.entries, *entries})
+        for was, now in [(before.value(setting), after.value(setting))]
         if was != now
     ]
     # Where another has written in between, what is ours need not stand in the order in which it would be written again.
     new = after.document.text if operations else text
-    is_noted = new == text and entries == dict(persisted.entries)
+    is_recorded = new == text and entries == dict(persisted.entries)
     record = (
-        persisted if is_noted else Persisted(entries, base.document.text, text_digest(new)) if entries else Persisted()
+        persisted
+        if is_recorded
+        else Persisted(entries, base.document.text, text_digest(new))
+        if entries
+        else Persisted()
     )
-    if not is_noted and not operations:
+    if not is_recorded and not operations:
         places = sorted({*persisted.entries} ^ {*entries}) or sorted(entries)
-        operations = [Change("record", str(place), place in persisted.entries, place in entries) for place in places]
+        operations = [
+            Change("record", str(setting), setting in persisted.entries, setting in entries) for setting in places
+        ]
     return ConfigPlan(text, new, record, tuple(operations), skipped, warnings)
 
 
-def shown(change: Change) -> str:
+def format_change(change: Change) -> str:
     """One operation in a line."""
-    return f"{change.field} {change.key}: {_shown(change.before)} -> {_shown(change.after)}"
+    return f"{change.field} {change.key}: {_format_value(change.before)} -> {_format_value(change.after)}"
 
 
-def _shown(value: t.Any) -> str:
+def _format_value(value: t.Any) -> str:
     if value is None:
         return "unset"
     if isinstance(value, list):

@@ -12,7 +12,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..common.file_values import text_digest
-from .settings import COMPONENTS, FIELDS, Place
+from .settings import COMPONENTS, FIELDS, SettingKey
 
 NAME, KEY = "nodecraft-kubeadm-persisted", "record"
 SOURCE = f"ConfigMap kube-system/{NAME}"
@@ -39,7 +39,7 @@ class Persisted:
     former: the digest of what that was to replace, which stands there where the write was not made.
     """
 
-    entries: t.Mapping[Place, Entry] = dataclasses.field(default_factory=dict)
+    entries: t.Mapping[SettingKey, Entry] = dataclasses.field(default_factory=dict)
     text: str = ""
     digest: str = ""
     former: str = ""
@@ -54,12 +54,12 @@ class Persisted:
             if data["format"] != _FORMAT:
                 raise ValueError
             entries = {
-                Place(each["component"], each["field"], each["key"]): Entry(
+                SettingKey(each["component"], each["field"], each["key"]): Entry(
                     each["value"], each["original"], each["configured"], tuple(each.get("former", ()))
                 )
                 for each in data["entries"]
             }
-            if any(place.component not in COMPONENTS or place.field not in FIELDS for place in entries):
+            if any(setting.component not in COMPONENTS or setting.field not in FIELDS for setting in entries):
                 raise ValueError
             return cls(entries, str(data["text"]), str(data["digest"]), str(data.get("former", "")))
         except (ValueError, LookupError, TypeError) as exc:
@@ -70,7 +70,9 @@ class Persisted:
 
     def dump(self) -> str:
         """The text of the ConfigMap's key."""
-        entries = [{**place._asdict(), **dataclasses.asdict(entry)} for place, entry in sorted(self.entries.items())]
+        entries = [
+            {**setting._asdict(), **dataclasses.asdict(entry)} for setting, entry in sorted(self.entries.items())
+        ]
         rest = {"text": self.text, "digest": self.digest, "former": self.former}
         return json.dumps({"format": _FORMAT, "entries": entries, **rest})
 
@@ -78,21 +80,23 @@ class Persisted:
         """Whether a text is as it was written, or as it was before that."""
         return text_digest(text) in (self.digest, self.former)
 
-    def or_former(self, former: Persisted, text: str) -> Persisted:
-        """What is noted while it is not known which of both texts is there. former: what was noted. text: what the write is to replace."""
+    def merge_former(self, former: Persisted, text: str) -> Persisted:
+        """The record while it is not known which of both texts is there. former: the record before. text: what the write is to replace."""
         if not self.entries:
             return former
-        ours = {place: _or_former(entry, former.entries.get(place)) for place, entry in self.entries.items()}
+        ours = {setting: _merge_former(entry, former.entries.get(setting)) for setting, entry in self.entries.items()}
         digest = text_digest(text) if former.entries else ""  # a text without anything of ours needs none
         return dataclasses.replace(self, entries={**former.entries, **ours}, former=digest)
 
     def of(self, component: str) -> dict[tuple[str, str], Entry]:
         """What is ours of one static pod, by field and key."""
         return {
-            (place.field, place.key): entry for place, entry in self.entries.items() if place.component == component
+            (setting.field, setting.key): entry
+            for setting, entry in self.entries.items()
+            if setting.component == component
         }
 
 
-def _or_former(entry: Entry, former: Entry | None) -> Entry:
+def _merge_former(entry: Entry, former: Entry | None) -> Entry:
     values = [] if former is None else [value for value in (former.value, *former.former) if value != entry.value]
     return dataclasses.replace(entry, former=tuple(values))

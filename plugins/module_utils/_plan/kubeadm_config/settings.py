@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What of a static pod could stand in kubeadm-config, as each node tells it of its own; and whether what kubeadm generates differs in just that."""
+"""What of a static pod could stand in kubeadm-config, as each node reports it; and whether what kubeadm generates differs in just that."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..static_pod import reconciliation
 
 Json = dict[str, t.Any]
 
-# What ClusterConfiguration can say of a static pod.
+# The fields that ClusterConfiguration has for a static pod.
 FIELDS = ("args", "volumes", "admission_plugins", "feature_gates", "env")
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-_BESIDE = (reconciliation.FILES, "annotations")  # they come with something else
+_ACCOMPANYING_FIELDS = (reconciliation.FILES, "annotations")  # they come with something else
 
 
-class Place(t.NamedTuple):
+class SettingKey(t.NamedTuple):
     """One setting of one static pod, in the words of the modules."""
 
     component: str
@@ -32,7 +32,7 @@ class Place(t.NamedTuple):
         return f"{self.component} {self.field} {self.key}"
 
 
-def settings(
+def collect_settings(
     values: Values,
     record: Record,
     named: Values,
@@ -42,28 +42,28 @@ def settings(
     """Of one static pod what a node has as it is meant to be, with the changes that are planned.
 
     values: of the manifest. record: what this collection owns of it. named: the values that the desired state names. persisted: field and key of
-    what it put into kubeadm-config. env: the variables of the environment whose values may be told; None: those in persisted.
+    what it put into kubeadm-config. env: the variables of the environment whose values may be reported; None: those in persisted.
 
     Returns C(settings), field -> key -> value, original (None where it is not ours), ours, named; and C(others), what is ours and cannot stand in
     kubeadm-config, in words.
     """
-    told = [key for field, key in persisted if field == "env"] if env is None else env
+    visible_env = [key for field, key in persisted if field == "env"] if env is None else env
     ours = {
         (field, key): entry
         for field, keys in record.items()
         for key, entry in keys.items()
-        if field not in _BESIDE and values.get(field, {}).get(key) == entry.set
+        if field not in _ACCOMPANYING_FIELDS and values.get(field, {}).get(key) == entry.set
     }
-    wanted = [
+    desired = [
         (field, key)
         for field, keys in named.items()
         for key, value in keys.items()
         if value is not None and values.get(field, {}).get(key) == value
     ]
     found: dict[str, Json] = {}
-    for field, key in dict.fromkeys([*ours, *wanted, *persisted]):
+    for field, key in dict.fromkeys([*ours, *desired, *persisted]):
         entry, value = ours.get((field, key)), values.get(field, {}).get(key)
-        if field not in FIELDS or (field == "env" and key not in told) or (entry is None and value is None):
+        if field not in FIELDS or (field == "env" and key not in visible_env) or (entry is None and value is None):
             continue
         found.setdefault(field, {})[key] = {
             "value": value,
@@ -71,21 +71,23 @@ def settings(
             "ours": entry is not None,
             "named": key in named.get(field, {}),
         }
-    others = [f"{field} {key}" for field, key in ours if field not in FIELDS or (field == "env" and key not in told)]
+    others = [
+        f"{field} {key}" for field, key in ours if field not in FIELDS or (field == "env" and key not in visible_env)
+    ]
     return {"settings": found, "others": sorted(others)}
 
 
-def places(told: t.Mapping[str, Json]) -> dict[Place, Json]:
-    """What a node tells of its static pods, by name, as one table."""
+def by_setting_key(reported: t.Mapping[str, Json]) -> dict[SettingKey, Json]:
+    """The settings that a node reports of its static pods, by name, as one table."""
     return {
-        Place(component, field, key): entry
-        for component, facts in told.items()
+        SettingKey(component, field, key): entry
+        for component, facts in reported.items()
         for field, keys in facts["settings"].items()
         for key, entry in keys.items()
     }
 
 
-def malformed(settings: t.Any) -> str:
+def settings_error(settings: t.Any) -> str:
     """What is wrong with the option C(settings) of the module C(kubeadm_config); empty when nothing is."""
     for component, fields in settings.items():
         if component not in COMPONENTS:
@@ -94,7 +96,7 @@ def malformed(settings: t.Any) -> str:
             if field not in FIELDS:
                 return f"invalid settings {component} {field}: must be of {', '.join(FIELDS)}"
             for key, entry in keys.items() if isinstance(keys, dict) else [(keys, None)]:
-                if objection := _objection(field, str(key), entry):
+                if objection := _entry_error(field, str(key), entry):
                     return f"invalid settings {component} {field} {key}: must {objection}"
     return ""
 
@@ -111,7 +113,7 @@ _FLAG_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 _OWN_FIELDS = (flags.FEATURE_GATES, flags.ENABLE_PLUGINS, flags.DISABLE_PLUGINS)
 
 
-def _objection(field: str, key: str, entry: t.Any) -> str:
+def _entry_error(field: str, key: str, entry: t.Any) -> str:
     """What an entry must be and is not; empty when nothing is wrong."""
     if not isinstance(entry, dict) or "value" not in entry:
         return "be a mapping with value"
@@ -135,13 +137,13 @@ def _has_form(field: str, value: t.Any) -> bool:
 Manifests = t.Mapping[str, Values]
 
 
-def proof_objections(
+def proof_errors(
     *,
     before: Manifests,
     after: Manifests,
     live: Manifests,
     settings: t.Mapping[str, t.Mapping[str, t.Mapping[str, t.Any]]],
-    changes: t.Collection[Place],
+    changes: t.Collection[SettingKey],
 ) -> list[str]:
     """What is wrong, in words; nothing when the proof holds.
 
@@ -149,31 +151,31 @@ def proof_objections(
     shall stand in kubeadm-config, by static pod, field and key. changes: what differs between the texts.
     """
     differing = {
-        Place(name, field, key)
+        SettingKey(name, field, key)
         for name in {*before, *after}
         for field in {*before.get(name, {}), *after.get(name, {})}
-        for key in {*_of(before, name, field), *_of(after, name, field)}
-        if _of(before, name, field).get(key) != _of(after, name, field).get(key)
+        for key in {*_field_values(before, name, field), *_field_values(after, name, field)}
+        if _field_values(before, name, field).get(key) != _field_values(after, name, field).get(key)
     }
     found = [f"{place} would change as well" for place in sorted(differing.difference(changes))]
     for name, fields in settings.items():
         for field, keys in fields.items():
-            for key, wanted in keys.items():
+            for key, desired in keys.items():
                 if name in after:
-                    found += _unequal(
-                        Place(name, field, key),
-                        wanted,
-                        _of(after, name, field).get(key),
-                        _of(live, name, field).get(key),
+                    found += _value_errors(
+                        SettingKey(name, field, key),
+                        desired,
+                        _field_values(after, name, field).get(key),
+                        _field_values(live, name, field).get(key),
                     )
     return found
 
 
-def _of(manifests: Manifests, name: str, field: str) -> t.Mapping[str, t.Any]:
+def _field_values(manifests: Manifests, name: str, field: str) -> t.Mapping[str, t.Any]:
     return manifests.get(name, {}).get(field, {})
 
 
-def _unequal(place: Place, wanted: t.Any, generated: t.Any, live: t.Any) -> list[str]:
-    if live != wanted:
+def _value_errors(place: SettingKey, desired: t.Any, generated: t.Any, live: t.Any) -> list[str]:
+    if live != desired:
         return [f"{place} is not what it was when the run planned"]
-    return [f"{place} would be generated as another value"] if generated != wanted else []
+    return [f"{place} would be generated as another value"] if generated != desired else []

@@ -20,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_co
     Entry,
     Persisted,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import SettingKey
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import (
     API_SERVER,
     OTHERS,
@@ -124,7 +124,7 @@ def test_another_value_whose_write_was_not_made_leaves_the_former_one_ours(text:
     carry_out(steps(api))
     api.meanwhile = write_once
     carry_out(steps(api, five))
-    assert Persisted.parse(api.record).entries[Place(API_SERVER, "args", "v")] == Entry(["5"], None, None)
+    assert Persisted.parse(api.record).entries[SettingKey(API_SERVER, "args", "v")] == Entry(["5"], None, None)
     carry_out(steps(api, {}))
     assert (api.text, api.record) == (f"{text}mine: 1\n", None)
 
@@ -141,10 +141,10 @@ def test_unrecorded_write_is_recorded_by_the_next_run() -> None:
     api.meanwhile = end
     with pytest.raises(KeyboardInterrupt):
         carry_out(steps(api, five))
-    assert Persisted.parse(api.record).entries[Place(API_SERVER, "args", "v")].former == (["4"],)
+    assert Persisted.parse(api.record).entries[SettingKey(API_SERVER, "args", "v")].former == (["4"],)
     api.meanwhile = lambda write: None
     carry_out(steps(api, five))
-    assert Persisted.parse(api.record).entries[Place(API_SERVER, "args", "v")].former == ()
+    assert Persisted.parse(api.record).entries[SettingKey(API_SERVER, "args", "v")].former == ()
     assert carry_out(steps(api, five))["operations"] == []
     carry_out(steps(api, {}))
     assert (api.text, api.record) == (TEXT, None)

@@ -27,7 +27,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.ku
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import Entry, Persisted
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import SettingKey
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import ANSIBLE_KEYS, documented, schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode, pod
@@ -333,7 +333,7 @@ def test_what_joined_with_kubeadm_config_is_noted_as_ours_and_reverted_from_then
     master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch, dry: bool
 ) -> None:
     entry = Entry(["1"], None, None)
-    known = KubeadmConfig({"problem": None}, Persisted({Place(NAME, "args", "v"): entry}, "", ""), b"")
+    known = KubeadmConfig({"problem": None}, Persisted({SettingKey(NAME, "args", "v"): entry}, "", ""), b"")
     monkeypatch.setattr(kubeadm_config, "read", lambda _kubeconfig: known)
     shutil.rmtree(state_directory(NAME), ignore_errors=True)
     plan = made(plans(master, run, {NAME: {"args": {"v": 1}, "only_if_changed": True}}, purge=True, dry=dry))[NAME]

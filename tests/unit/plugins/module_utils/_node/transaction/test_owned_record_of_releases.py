@@ -24,7 +24,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transactio
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import ownership
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import policies
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import Entry, Persisted
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import SettingKey
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import labels, plan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import lease
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import guards, stored_state
@@ -35,7 +35,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs im
 Json = dict[str, t.Any]
 COMMITTED_TEXT, OPEN_TEXT = pod("--v=4"), pod("--v=5")
 MARK = lease.Halt(node="cp1", reason="unhealthy", intent="a" * 64, by="run-1", at="2027-01-15T08:00:00.000000Z")
-PLACE = Place("kube-apiserver", "args", "v")
+PLACE = SettingKey("kube-apiserver", "args", "v")
 PERSISTED = Persisted({PLACE: Entry("4", None, None)}, "a: 1\n", "b" * 64)
 OWNED: ownership.Record = {labels.LABELS.field: {"example.com/rack": ownership.Owned("r7", None)}}
 GUARDED, GUARD = "n1", "ValidatingAdmissionPolicy"

@@ -20,12 +20,12 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_co
     UNREADABLE,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import Entry, Persisted
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import SettingKey
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import API_SERVER, TEXT, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 
-V = Place(API_SERVER, "args", "v")
+V = SettingKey(API_SERVER, "args", "v")
 PERSISTED = Persisted({V: Entry(["4"], ["2"], None)}, TEXT, "d")
 KNOWN = KubeadmConfig({}, Persisted(), b"key")
 

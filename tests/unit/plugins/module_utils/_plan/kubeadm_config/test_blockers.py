@@ -14,8 +14,8 @@ SAME = {"cp1": "v1.37.2", "cp2": "v1.37.2"}
 
 
 def test_nothing_keeps_it() -> None:
-    assert blockers.refusal(KNOWN, SAME) == ""
-    assert blockers.refusal({**KNOWN, "text": TEXT.replace("v1.37.2", "1.37.2")}, SAME) == ""
+    assert blockers.write_refusal(KNOWN, SAME) == ""
+    assert blockers.write_refusal({**KNOWN, "text": TEXT.replace("v1.37.2", "1.37.2")}, SAME) == ""
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_nothing_keeps_it() -> None:
     ],
 )
 def test_what_keeps_it(known: Json, versions: t.Mapping[str, str], why: str) -> None:
-    assert why in blockers.refusal({**KNOWN, **known}, versions)
+    assert why in blockers.write_refusal({**KNOWN, **known}, versions)
 
 
 def test_who_else_manages_the_nodes() -> None:
@@ -43,14 +43,14 @@ def test_who_else_manages_the_nodes() -> None:
         return {"metadata": {"name": "n", **metadata}}
 
     assert (
-        blockers.managers(
+        blockers.find_managers(
             [node(), node(labels={"kubernetes.io/hostname": "a"}, annotations={"kubeadm.alpha.kubernetes.io/x": ""})]
         )
         == []
     )
-    assert blockers.managers([node(annotations={"cluster.x-k8s.io/cluster-name": "c"})]) == [
+    assert blockers.find_managers([node(annotations={"cluster.x-k8s.io/cluster-name": "c"})]) == [
         "Cluster API (the Nodes have cluster.x-k8s.io/cluster-name)"
     ]
-    assert blockers.managers([node(labels={"minikube.k8s.io/name": "m"})]) == [
+    assert blockers.find_managers([node(labels={"minikube.k8s.io/name": "m"})]) == [
         "minikube (the Nodes have minikube.k8s.io/name)"
     ]

@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_co
     Entry,
     Persisted,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import SettingKey
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.static_pod_results import ConfigWritten
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import (
     API_SERVER,
@@ -30,14 +30,14 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
 FACTS: Json = {"settings": {"args": {"v": ENTRY}}, "others": ["env A"]}
 NONE: Json = {"settings": {}, "others": []}
 WITH_V = TEXT.replace("apiServer: {}\n", 'apiServer:\n  extraArgs:\n  - name: v\n    value: "5"\n')
-RECORD = Persisted({Place(API_SERVER, "args", "v"): Entry(["5"], None, None)}, TEXT, text_digest(WITH_V)).dump()
+RECORD = Persisted({SettingKey(API_SERVER, "args", "v"): Entry(["5"], None, None)}, TEXT, text_digest(WITH_V)).dump()
 
 
 def hosts(
     known: Json | None = None, *, has_facts: bool = True, facts: t.Any = None, **settings: t.Any
 ) -> dict[str, Json]:
-    told = (facts or FACTS) if has_facts else None
-    found = {name: host(name, {API_SERVER: pod(persistable=told)}, **settings) for name in ("cp1", "cp2")}
+    facts_of_pod = (facts or FACTS) if has_facts else None
+    found = {name: host(name, {API_SERVER: pod(persistable=facts_of_pod)}, **settings) for name in ("cp1", "cp2")}
     for registers in found.values():
         registers["plan"]["kubeadm_config"] = {**KNOWN, **(known or {})}
     return found
@@ -47,26 +47,26 @@ def decided(registers: dict[str, Json], *, check_mode: bool = False) -> Persiste
     return Persistence.of({name: results(each) for name, each in registers.items()}, dry=check_mode)
 
 
-def of(known: Json | None = None, *, check_mode: bool = False, asked: bool = True, **more: t.Any) -> Persistence:
-    found = decided(hosts(known, control_plane_persist=asked, **more), check_mode=check_mode)
+def of(known: Json | None = None, *, check_mode: bool = False, enabled: bool = True, **more: t.Any) -> Persistence:
+    found = decided(hosts(known, control_plane_persist=enabled, **more), check_mode=check_mode)
     assert found is not None
     return found
 
 
-def work_of(persistence: Persistence) -> ConfigPlan:
-    assert persistence.work is not None
-    return persistence.work
+def plan_of(persistence: Persistence) -> ConfigPlan:
+    assert persistence.pending_plan is not None
+    return persistence.pending_plan
 
 
 def proof_of(persistence: Persistence) -> Json:
-    return persistence.proof(work_of(persistence))
+    return persistence.proof_options(plan_of(persistence))
 
 
 def test_it_is_written_where_it_is_asked_for_and_nothing_keeps_it() -> None:
-    assert (of().refusal(), of().work is not None, of().failure) == ("", True, "")
-    assert not of(check_mode=True).work
-    assert not of(asked=False).work
-    assert not of(facts=NONE).work
+    assert (of().refusal(), of().pending_plan is not None, of().failure) == ("", True, "")
+    assert not of(check_mode=True).pending_plan
+    assert not of(enabled=False).pending_plan
+    assert not of(facts=NONE).pending_plan
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_it_is_written_where_it_is_asked_for_and_nothing_keeps_it() -> None:
 def test_what_keeps_it_is_known_before_the_first_write_where_there_is_something_to_write(known: Json) -> None:
     refused = of(known)
     assert refused.refusal().endswith("run with -e control_plane_persist=false.")
-    assert not refused.work
-    assert of(known, asked=False).refusal() == ""
+    assert not refused.pending_plan
+    assert of(known, enabled=False).refusal() == ""
     assert of(known, facts=NONE).refusal() == ""
     assert of({**known, "record": RECORD}, facts=NONE).refusal() == refused.refusal()
 
@@ -87,9 +87,9 @@ def test_a_text_that_cannot_be_edited_is_refused_as_well() -> None:
 
 def test_an_api_that_does_not_answer_may_be_what_is_to_be_repaired() -> None:
     silent = of({"problem": "no answer", "text": None})
-    assert (silent.refusal(), silent.work) == ("", None)
+    assert (silent.refusal(), silent.pending_plan) == ("", None)
     assert "could not be read: no answer" in silent.failure
-    assert of({"problem": "no answer"}, asked=False).failure == ""
+    assert of({"problem": "no answer"}, enabled=False).failure == ""
     assert of({"problem": "no answer"}, check_mode=True).failure == ""
     assert of({"problem": "no answer"}, facts=NONE).failure == ""
     assert of().failure == ""
@@ -97,13 +97,13 @@ def test_an_api_that_does_not_answer_may_be_what_is_to_be_repaired() -> None:
 
 def test_a_record_that_is_not_ours_keeps_no_run_from_its_end() -> None:
     broken = {"problem": "ConfigMap kube-system/nodecraft-kubeadm-persisted, record: ...", "record": "{"}
-    assert of(broken, asked=False).lines(None, diff=False)
+    assert of(broken, enabled=False).report_lines(None, diff=False)
     assert "nodecraft-kubeadm-persisted" in of(broken).failure
 
 
 def test_what_was_put_there_and_is_not_wanted_any_more_goes() -> None:
-    assert of({"record": RECORD, "text": WITH_V}, facts=NONE).work
-    assert not of({"text": WITH_V}, facts=NONE).work
+    assert of({"record": RECORD, "text": WITH_V}, facts=NONE).pending_plan
+    assert not of({"text": WITH_V}, facts=NONE).pending_plan
     # Another took it out: the record alone is written, and there is nothing to verify.
     gone = of({"record": RECORD}, facts=NONE)
     assert proof_of(gone)["changes"] == []
@@ -114,7 +114,7 @@ def test_one_host_that_can_ask_is_enough() -> None:
     found["cp1"]["plan"]["kubeadm_config"] = {**KNOWN, "problem": "no answer", "text": None}
     persistence = decided(found)
     assert persistence is not None
-    assert persistence.work
+    assert persistence.pending_plan
 
 
 def test_without_facts_or_in_an_earlier_pass_nothing_is_decided() -> None:
@@ -127,7 +127,7 @@ def test_without_facts_or_in_an_earlier_pass_nothing_is_decided() -> None:
 
 
 def test_what_is_verified_and_what_is_written() -> None:
-    proof, request = proof_of(of()), of().write(work_of(of()))
+    proof, request = proof_of(of()), of().write_options(plan_of(of()))
     assert proof["settings"] == {API_SERVER: {"args": {"v": ["5"]}}}
     assert proof["changes"] == [{"component": API_SERVER, "field": "args", "key": "v"}]
     assert proof["before"] == TEXT
@@ -152,7 +152,7 @@ def test_names_that_the_user_gives_reach_the_decision() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "more", "told"),
+    ("written", "more", "line"),
     [
         ({"operations": [1]}, {}, "    kube-apiserver args v: unset -> 5"),
         (
@@ -162,20 +162,20 @@ def test_names_that_the_user_gives_reach_the_decision() -> None:
         ),
         ({}, {}, "reverts, and a control plane that joins lacks: kube-apiserver args v"),
         ({}, {"check_mode": True}, "    kube-apiserver args v: unset -> 5"),
-        ({}, {"asked": False}, "With control_plane_persist: true"),
+        ({}, {"enabled": False}, "With control_plane_persist: true"),
         ({}, {"known": {"managers": ["minikube"]}}, "kubeadm-config is not written: minikube renders"),
     ],
 )
-def test_what_is_told_at_the_end(written: Json, more: Json, told: str) -> None:
+def test_report_lines_at_the_end(written: Json, more: Json, line: str) -> None:
     result = ConfigWritten(**written) if written else None
-    lines = of(**more).lines(result, diff=False)
-    assert told in "\n".join(lines)
+    lines = of(**more).report_lines(result, diff=False)
+    assert line in "\n".join(lines)
     assert "kube-apiserver env A" in "\n".join(lines)
     assert not any(line.startswith("+") for line in lines)
-    assert any(line.startswith("+") for line in of(**more).lines(result, diff=True))
+    assert any(line.startswith("+") for line in of(**more).report_lines(result, diff=True))
 
 
 def test_a_config_map_that_is_not_there_is_told_at_the_end() -> None:
-    lines = of({"text": None}).lines(None, diff=True)
+    lines = of({"text": None}).report_lines(None, diff=True)
     assert "kubeadm-config is not written: there is no ConfigMap" in "\n".join(lines)
     assert not any(line.startswith("+") for line in lines)

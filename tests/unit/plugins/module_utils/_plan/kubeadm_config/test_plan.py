@@ -11,9 +11,12 @@ import pytest
 import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config import plan as kubeadm_config
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.plan import ConfigPlan, Wanted
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.plan import (
+    ConfigPlan,
+    DesiredSetting,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import Entry, Persisted
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import SettingKey
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import (
     API_SERVER,
     OTHERS,
@@ -24,24 +27,24 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurat
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-PLUGIN = Place(API_SERVER, "admission_plugins", "EventRateLimit")
-EVERYTHING: dict[Place, Wanted] = {
+PLUGIN = SettingKey(API_SERVER, "admission_plugins", "EventRateLimit")
+EVERYTHING: dict[SettingKey, DesiredSetting] = {
     **arg("audit-log-path", "/var/log/a"),
     **arg("quota-backend-bytes", "123", component="etcd"),
-    PLUGIN: Wanted("enabled"),
-    Place(API_SERVER, "volumes", "policy"): Wanted(VOLUME),
-    Place("kube-controller-manager", "feature_gates", "A"): Wanted(True),
-    Place("kube-scheduler", "env", "GOGC"): Wanted("50"),
+    PLUGIN: DesiredSetting("enabled"),
+    SettingKey(API_SERVER, "volumes", "policy"): DesiredSetting(VOLUME),
+    SettingKey("kube-controller-manager", "feature_gates", "A"): DesiredSetting(True),
+    SettingKey("kube-scheduler", "env", "GOGC"): DesiredSetting("50"),
 }
 
 
-def plan(text: str, wanted: t.Mapping[Place, Wanted], persisted: Persisted | None = None) -> ConfigPlan:
-    return kubeadm_config.plan(text, persisted or Persisted(), wanted)
+def plan(text: str, desired: t.Mapping[SettingKey, DesiredSetting], persisted: Persisted | None = None) -> ConfigPlan:
+    return kubeadm_config.plan(text, persisted or Persisted(), desired)
 
 
-def again(former: ConfigPlan, wanted: t.Mapping[Place, Wanted], text: str | None = None) -> ConfigPlan:
+def again(former: ConfigPlan, desired: t.Mapping[SettingKey, DesiredSetting], text: str | None = None) -> ConfigPlan:
     """A later run. text: what the ConfigMap has then."""
-    return plan(former.after if text is None else text, wanted, Persisted.parse(former.record.dump()))
+    return plan(former.after if text is None else text, desired, Persisted.parse(former.record.dump()))
 
 
 @pytest.mark.parametrize("text", [TEXT, OTHERS, TEXT.replace("\n", "\r\n")])
@@ -69,13 +72,13 @@ def test_everything_comes_and_goes_and_leaves_the_former_bytes(text: str) -> Non
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_what_has_no_value_is_filled(nothing: str, end: str) -> None:
     text = TEXT.replace("scheduler: {}", f"scheduler:{nothing}").replace("\n", end)
-    wanted = arg("v", "4", component="kube-scheduler")
-    first = plan(text, wanted)
+    desired = arg("v", "4", component="kube-scheduler")
+    first = plan(text, desired)
     assert (first.skipped, len(first.operations)) == ({}, 1)
     found = yaml.safe_load(first.after)
     assert found.pop("scheduler") == {"extraArgs": [{"name": "v", "value": "4"}]}
     assert found == {key: value for key, value in yaml.safe_load(text).items() if key != "scheduler"}
-    assert again(first, wanted).operations == ()
+    assert again(first, desired).operations == ()
     assert again(first, {}).after == text
 
 
@@ -106,17 +109,17 @@ def test_a_text_that_another_has_written_since_loses_just_what_is_ours(touch: t.
     assert again(first, EVERYTHING, text).operations == ()
     assert again(first, EVERYTHING, text).after == text
     back = again(first, {}, text)
-    wanted = yaml.safe_load(touch(OTHERS))
-    assert yaml.safe_load(back.after) == wanted
-    assert list(yaml.safe_load(back.after)) == list(wanted)
+    expected = yaml.safe_load(touch(OTHERS))
+    assert yaml.safe_load(back.after) == expected
+    assert list(yaml.safe_load(back.after)) == list(expected)
     assert back.record == Persisted()
 
 
 DESIRED_STATES = st.dictionaries(
     st.sampled_from(
-        [Place(name, "args", key) for name in (API_SERVER, "etcd") for key in ("v", "service-account-issuer")]
+        [SettingKey(name, "args", key) for name in (API_SERVER, "etcd") for key in ("v", "service-account-issuer")]
     ),
-    st.sampled_from([None, ["4"], ["@a: #b", "y"], ["ä"]]).map(Wanted),
+    st.sampled_from([None, ["4"], ["@a: #b", "y"], ["ä"]]).map(DesiredSetting),
 )
 
 
@@ -131,12 +134,12 @@ TOUCHES: list[t.Callable[[str], str]] = [str, "# mine\n{}".format, lambda text: 
 @settings(max_examples=10)
 @example(states=[arg("v", "4"), {**arg("v", "4"), **arg("a", "5")}], touch=TOUCHES[1], text=TEXT)
 def test_a_second_run_has_nothing_to_do(
-    states: list[dict[Place, Wanted]], touch: t.Callable[[str], str], text: str
+    states: list[dict[SettingKey, DesiredSetting]], touch: t.Callable[[str], str], text: str
 ) -> None:
     former = plan(text, {})
-    for wanted in states:
-        former = again(former, wanted, touch(former.after))
-        second = again(former, wanted)
+    for desired in states:
+        former = again(former, desired, touch(former.after))
+        second = again(former, desired)
         assert (second.operations, second.after) == ((), former.after)
     if touch is str:
         assert again(former, {}).after == text
@@ -164,15 +167,15 @@ def test_what_was_written_beside_another_is_not_written_again_in_another_order()
 
 
 def test_values_of_others_are_replaced_and_removed_where_they_are_named_and_come_back() -> None:
-    wanted = {
+    desired = {
         **arg("audit-log-maxage", "30"),
         **arg("service-account-issuer"),
-        Place(API_SERVER, "admission_plugins", "AlwaysPullImages"): Wanted(None),
-        Place(API_SERVER, "feature_gates", "A"): Wanted(False),
-        Place(API_SERVER, "volumes", "audit"): Wanted(VOLUME),
-        Place(API_SERVER, "env", "GOGC"): Wanted("70"),
+        SettingKey(API_SERVER, "admission_plugins", "AlwaysPullImages"): DesiredSetting(None),
+        SettingKey(API_SERVER, "feature_gates", "A"): DesiredSetting(False),
+        SettingKey(API_SERVER, "volumes", "audit"): DesiredSetting(VOLUME),
+        SettingKey(API_SERVER, "env", "GOGC"): DesiredSetting("70"),
     }
-    first = plan(OTHERS, wanted)
+    first = plan(OTHERS, desired)
     found = yaml.safe_load(first.after)["apiServer"]
     assert found["extraArgs"] == [
         {"name": "audit_log_maxage", "value": "30"},
@@ -181,12 +184,12 @@ def test_values_of_others_are_replaced_and_removed_where_they_are_named_and_come
     assert found["extraVolumes"][0]["pathType"] == "Directory"
     assert found["extraEnvs"][0] == {"name": "GOGC", "value": "70"}
     assert "value: '30' # days" in first.after
-    assert first.record.entries[Place(API_SERVER, "args", "service-account-issuer")].configured == [
+    assert first.record.entries[SettingKey(API_SERVER, "args", "service-account-issuer")].configured == [
         "https://a",
         "https://b",
     ]
     assert again(first, {}).after == OTHERS
-    unnamed = {place: Wanted(desired.value, named=False) for place, desired in wanted.items()}
+    unnamed = {place: DesiredSetting(value.value, named=False) for place, value in desired.items()}
     second = plan(OTHERS, unnamed)
     assert (second.after, set(second.skipped)) == (OTHERS, set(unnamed))
 
@@ -198,8 +201,8 @@ def test_a_value_of_others_that_is_right_stays_theirs() -> None:
 
 
 def test_a_flag_that_stands_there_several_times_gets_its_values_in_their_order() -> None:
-    wanted = arg("service-account-issuer", "https://new", "https://a", "https://b")
-    found = yaml.safe_load(plan(OTHERS.replace("  - name: feature-gates\n    value: A=true\n", ""), wanted).after)
+    desired = arg("service-account-issuer", "https://new", "https://a", "https://b")
+    found = yaml.safe_load(plan(OTHERS.replace("  - name: feature-gates\n    value: A=true\n", ""), desired).after)
     names = [entry["value"] for entry in found["apiServer"]["extraArgs"]]
     assert names == ["10", "NodeRestriction,AlwaysPullImages", "https://new", "https://a", "https://b"]
     moved = OTHERS.replace(
@@ -228,8 +231,8 @@ def test_a_default_of_kubeadm_cannot_be_said_to_be_unset() -> None:
 
 
 def test_a_plugin_that_kubeadm_enables_by_itself_is_disabled_and_enabled_again() -> None:
-    place = Place(API_SERVER, "admission_plugins", "NodeRestriction")
-    first = plan(TEXT, {place: Wanted("disabled")})
+    place = SettingKey(API_SERVER, "admission_plugins", "NodeRestriction")
+    first = plan(TEXT, {place: DesiredSetting("disabled")})
     assert yaml.safe_load(first.after)["apiServer"]["extraArgs"] == [
         {"name": "enable-admission-plugins", "value": ""},
         {"name": "disable-admission-plugins", "value": "NodeRestriction"},
@@ -246,7 +249,7 @@ def test_a_value_that_someone_changed_there_is_theirs_from_then_on() -> None:
     assert "kube-apiserver args v" in later.warnings[0]
     assert later.operations[0].field == "record"
     named = again(first, arg("v", "4"), text)
-    assert named.record.entries[Place(API_SERVER, "args", "v")].configured == ["5"]
+    assert named.record.entries[SettingKey(API_SERVER, "args", "v")].configured == ["5"]
 
 
 def test_what_someone_took_out_there_is_written_again() -> None:
@@ -259,42 +262,46 @@ def test_what_someone_took_out_there_is_written_again() -> None:
 def test_what_the_nodes_had_before_stays_as_it_was_first_noted() -> None:
     first = plan(TEXT, arg("v", "4", original=["2"]))
     later = again(first, arg("v", "4", original=None))
-    assert later.record.entries == {Place(API_SERVER, "args", "v"): Entry(["4"], ["2"], None)}
+    assert later.record.entries == {SettingKey(API_SERVER, "args", "v"): Entry(["4"], ["2"], None)}
 
 
 @pytest.mark.parametrize(
     ("desired", "text", "reason"),
     [
-        (Place(API_SERVER, "feature_gates", "B"), "feature-gates", "extraArgs has feature-gates 2 times"),
+        (SettingKey(API_SERVER, "feature_gates", "B"), "feature-gates", "extraArgs has feature-gates 2 times"),
         (PLUGIN, "enable-admission-plugins", "extraArgs has enable-admission-plugins 2 times"),
     ],
 )
-def test_a_list_that_stands_there_twice_is_left_alone(desired: Place, text: str, reason: str) -> None:
+def test_a_list_that_stands_there_twice_is_left_alone(desired: SettingKey, text: str, reason: str) -> None:
     twice = OTHERS.replace("  extraEnvs:\n", f"  - name: {text}\n    value: C=true\n  extraEnvs:\n")
-    found = plan(twice, {desired: Wanted(True if desired.field == "feature_gates" else "enabled"), **arg("v", "4")})
+    found = plan(
+        twice, {desired: DesiredSetting(True if desired.field == "feature_gates" else "enabled"), **arg("v", "4")}
+    )
     assert found.skipped[desired].startswith(reason)
     assert [change.key for change in found.operations] == ["args v"]
 
 
 def test_a_variable_that_is_computed_is_left_alone() -> None:
-    place = Place(API_SERVER, "env", "FROM")
+    place = SettingKey(API_SERVER, "env", "FROM")
     twice = OTHERS.replace("  - name: FROM\n", "  - name: GOGC\n    value: '1'\n  - name: FROM\n")
     assert (
         "2 times"
-        in plan(twice, {Place(API_SERVER, "env", "GOGC"): Wanted("2")}).skipped[Place(API_SERVER, "env", "GOGC")]
+        in plan(twice, {SettingKey(API_SERVER, "env", "GOGC"): DesiredSetting("2")}).skipped[
+            SettingKey(API_SERVER, "env", "GOGC")
+        ]
     )
-    assert "valueFrom" in plan(TEXT, {place: Wanted({"fieldRef": {}})}).skipped[place]
+    assert "valueFrom" in plan(TEXT, {place: DesiredSetting({"fieldRef": {}})}).skipped[place]
     for value in ("x", None):
-        found = plan(OTHERS, {place: Wanted(value)})
+        found = plan(OTHERS, {place: DesiredSetting(value)})
         assert (found.after, found.operations) == (OTHERS, ())
         assert "valueFrom" in found.skipped[place]
 
 
 def test_of_a_variable_that_stands_there_twice_the_last_one_counts() -> None:
-    place = Place(API_SERVER, "env", "GOGC")
+    place = SettingKey(API_SERVER, "env", "GOGC")
     twice = OTHERS.replace('    value: "50"\n', '    value: "50"\n  - name: GOGC\n    value: "60"\n')
-    assert plan(twice, {place: Wanted("60")}).skipped == {}
-    assert "2 times" in plan(twice, {place: Wanted("50")}).skipped[place]
+    assert plan(twice, {place: DesiredSetting("60")}).skipped == {}
+    assert "2 times" in plan(twice, {place: DesiredSetting("50")}).skipped[place]
 
 
 def test_beside_an_external_etcd_there_is_no_local_one() -> None:
@@ -305,7 +312,7 @@ def test_beside_an_external_etcd_there_is_no_local_one() -> None:
         again(first, arg("v", "4", component="etcd"), external),
     ):
         assert (found.after, found.record) == (external, Persisted())
-        assert "etcd.external" in found.skipped[Place("etcd", "args", "v")]
+        assert "etcd.external" in found.skipped[SettingKey("etcd", "args", "v")]
 
 
 @pytest.mark.parametrize(
@@ -329,8 +336,8 @@ def test_a_text_that_cannot_be_edited_is_refused(text: str, why: str) -> None:
 
 
 def test_an_operation_in_a_line() -> None:
-    shown = [kubeadm_config.shown(change) for change in plan(TEXT, EVERYTHING).operations]
-    assert shown == [
+    lines = [kubeadm_config.format_change(change) for change in plan(TEXT, EVERYTHING).operations]
+    assert lines == [
         "etcd args quota-backend-bytes: unset -> 123",
         "kube-apiserver admission_plugins EventRateLimit: unset -> enabled",
         "kube-apiserver args audit-log-path: unset -> /var/log/a",
@@ -347,8 +354,8 @@ def test_an_operation_in_a_line() -> None:
         "[]",
         '{"format": 2}',
         '{"format": 1, "entries": [{}], "text": "", "digest": ""}',
-        Persisted({Place("kube-vip", "args", "v"): Entry(["1"], None, None)}).dump(),
-        Persisted({Place("etcd", "files", "v"): Entry(["1"], None, None)}).dump(),
+        Persisted({SettingKey("kube-vip", "args", "v"): Entry(["1"], None, None)}).dump(),
+        Persisted({SettingKey("etcd", "files", "v"): Entry(["1"], None, None)}).dump(),
     ],
 )
 def test_a_record_that_is_not_ours_is_refused(text: str) -> None:

@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned, Record, Values
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config import settings
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import SettingKey
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import VOLUME
 
 LIVE: Values = {
@@ -26,25 +26,25 @@ RECORD: Record = {
 
 
 def test_what_is_ours_as_it_is_and_of_secrets_only_the_name() -> None:
-    found = settings.settings(LIVE, RECORD, {"args": {"v": ["5"]}}, (), ["B"])
+    found = settings.collect_settings(LIVE, RECORD, {"args": {"v": ["5"]}}, (), ["B"])
     assert found["others"] == ["env A", "resources requests.cpu"]
-    assert settings.places({"etcd": found}) == {
-        Place("etcd", "args", "v"): {"value": ["5"], "original": ["2"], "ours": True, "named": True},
-        Place("etcd", "args", "gone"): {"value": None, "original": ["1"], "ours": True, "named": False},
-        Place("etcd", "env", "B"): {"value": "b", "original": None, "ours": True, "named": False},
+    assert settings.by_setting_key({"etcd": found}) == {
+        SettingKey("etcd", "args", "v"): {"value": ["5"], "original": ["2"], "ours": True, "named": True},
+        SettingKey("etcd", "args", "gone"): {"value": None, "original": ["1"], "ours": True, "named": False},
+        SettingKey("etcd", "env", "B"): {"value": "b", "original": None, "ours": True, "named": False},
     }
     assert "secret" not in str(found)
 
 
 def test_without_names_of_variables_those_in_kubeadm_config_are_told() -> None:
-    found = settings.settings(LIVE, RECORD, {}, [("env", "B")], None)
+    found = settings.collect_settings(LIVE, RECORD, {}, [("env", "B")], None)
     assert found["settings"]["env"] == {"B": {"value": "b", "original": None, "ours": True, "named": False}}
     assert "env A" in found["others"]
 
 
 def test_values_of_others_that_are_named_or_that_we_wrote_to_kubeadm_config_are_told_as_theirs() -> None:
     named: Values = {"args": {"x": ["9"], "w": ["2"], "v": ["6"], "none": None}, "env": {"A": "secret"}}
-    found = settings.settings(LIVE, {}, named, [("args", "w"), ("args", "missing")], ())
+    found = settings.collect_settings(LIVE, {}, named, [("args", "w"), ("args", "missing")], ())
     assert found == {
         "settings": {
             "args": {
@@ -83,4 +83,4 @@ def test_values_of_others_that_are_named_or_that_we_wrote_to_kubeadm_config_are_
     ],
 )
 def test_settings_in_another_form_are_refused(given: t.Any, complaint: str) -> None:
-    assert settings.malformed(given) == "" if not complaint else complaint in settings.malformed(given)
+    assert settings.settings_error(given) == "" if not complaint else complaint in settings.settings_error(given)

@@ -8,22 +8,22 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import (
-    Place,
-    proof_objections,
+    SettingKey,
+    proof_errors,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import API_SERVER
 
-V = Place(API_SERVER, "args", "v")
+V = SettingKey(API_SERVER, "args", "v")
 SETTINGS = {API_SERVER: {"args": {"v": ["5"]}}}
 
 
-def judged(
-    after: t.Any, live: t.Any = ("5",), changes: t.Collection[Place] = (V,), settings: t.Any = None
+def validate(
+    after: t.Any, live: t.Any = ("5",), changes: t.Collection[SettingKey] = (V,), settings: t.Any = None
 ) -> list[str]:
     def manifests(args: t.Any) -> t.Any:
         return {API_SERVER: {"args": {name: list(value) for name, value in args.items()}}}
 
-    return proof_objections(
+    return proof_errors(
         before=manifests({"w": "1"}),
         after=manifests(after),
         live=manifests({"v": live}),
@@ -33,10 +33,10 @@ def judged(
 
 
 def test_it_holds() -> None:
-    assert judged({"w": "1", "v": "5"}) == []
-    assert judged({"w": "2"}, changes=[Place(API_SERVER, "args", "w")], settings={}) == []
+    assert validate({"w": "1", "v": "5"}) == []
+    assert validate({"w": "2"}, changes=[SettingKey(API_SERVER, "args", "w")], settings={}) == []
     # A static pod that kubeadm does not generate there, such as an external etcd.
-    assert judged({"w": "1", "v": "5"}, settings={**SETTINGS, "etcd": {"args": {"x": ["1"]}}}) == []
+    assert validate({"w": "1", "v": "5"}, settings={**SETTINGS, "etcd": {"args": {"x": ["1"]}}}) == []
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_it_holds() -> None:
     ],
 )
 def test_it_does_not(after: t.Any, live: str, why: str) -> None:
-    assert judged(after, live) == [why]
+    assert validate(after, live) == [why]
