@@ -263,11 +263,9 @@ class _NodeReader:
             return {}
         events.sort(key=lambda event: event.get("lastTimestamp") or event.get("eventTime") or "")
         return {
-            (
-                event["involvedObject"]["kind"],
-                event["involvedObject"]["name"],
-            ): f"{event.get('reason')}: {event.get('message')}"
+            (subject["kind"], subject["name"]): f"{event.get('reason')}: {event.get('message')}"
             for event in events
+            for subject in [event["involvedObject"]]
         }
 
     def _read_devices(self, pod: Json) -> Json:

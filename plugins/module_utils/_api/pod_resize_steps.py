@@ -319,8 +319,7 @@ class PodWatch:
         others = {name: each for name, each in known.items() if name not in reasons and each.name not in self._watched}
         nodes = list(dict.fromkeys(target.node for target in others.values()))
         stale, unknown = find_stale_leases(self._client, nodes)
-        stale_pods = {name: each for name, each in others.items() if each.node in stale}
-        reasons |= {name: describe_stale_lease(stale[each.node]) for name, each in stale_pods.items()}
+        reasons |= {name: describe_stale_lease(stale[each.node]) for name, each in others.items() if each.node in stale}
         for name, reason in reasons.items():
             self._note_unverified(f"whether the pod {name} has its resources: {reason}")
         for text in unverified_kubelets(unknown, nodes):
@@ -506,8 +505,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
                 " the amounts, with state present."
             )
         known = pod_resize.containers_of(target.read["spec"])
-        former = {name: amounts for name, amounts in template.desired.items() if name in known}
-        return {**self._request.desired, **former}
+        return {**self._request.desired, **{name: own for name, own in template.desired.items() if name in known}}
 
     def _stop_on_error(self, observed: Observed) -> None:
         targets = observed.targets.values()

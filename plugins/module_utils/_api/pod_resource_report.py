@@ -38,7 +38,7 @@ class _PluginClient:
     headers: t.Mapping[str, str]
 
     def read_view(self, pod: Json) -> View:
-        """Read the view of the plugin in a pod. Raises Untold for what concerns this pod alone, and ApiError for the rest."""
+        """Read the view of the plugin in a pod. Raises PodResourcesError for what concerns this pod alone, and ApiError for the rest."""
         name = pods.full_name(pod)
         path = f"namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}:{self.endpoint}"
         try:
@@ -48,9 +48,8 @@ class _PluginClient:
                 raise
             raise PodResourcesError(pod_resources.connection_error(name, str(exc))) from exc
         if response.status != HTTPStatus.OK:
-            raise PodResourcesError(
-                pod_resources.response_error(name, response.status, response.text or response.problem)
-            )
+            text = response.text or response.problem
+            raise PodResourcesError(pod_resources.response_error(name, response.status, text))
         return pod_resources.parse_view(name, response.body)
 
 
