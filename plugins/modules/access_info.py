@@ -128,7 +128,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_modu
 
 
 def main() -> t.NoReturn:
-    """Hand the reader to the runner."""
+    """Pass the reader to the runner."""
     right = {
         "verb": {"type": "str", "required": True},
         "resource": {"type": "str", "required": True},

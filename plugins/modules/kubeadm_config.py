@@ -165,7 +165,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_modu
 
 
 def main() -> t.NoReturn:
-    """Hand the steps to the runner."""
+    """Pass the steps to the runner."""
     digests = {name: {"type": "str", "required": True} for name in ("before", "after")}
     module = ApiModule(
         argument_spec={

@@ -108,7 +108,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.ku
 
 
 def main() -> t.NoReturn:
-    """Hand the reader to the runner."""
+    """Pass the reader to the runner."""
     # The key of a setting is its name, no secret.
     place = {name: {"type": "str", "required": True, "no_log": False} for name in ("component", "field", "key")}
     module = NodeModule(

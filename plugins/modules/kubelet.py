@@ -451,7 +451,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet.ku
 
 
 def main() -> t.NoReturn:
-    """Hand the steps to the runner."""
+    """Pass the steps to the runner."""
     module = NodeModule(
         argument_spec={
             **kubelet_settings(),

@@ -228,7 +228,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet.ku
 
 
 def main() -> t.NoReturn:
-    """Hand the reader to the runner."""
+    """Pass the reader to the runner."""
     module = NodeModule(argument_spec={})
     require_yaml(module)
     runner.run_info(module, lambda: read_all(run=module.run, warn=module.warn))

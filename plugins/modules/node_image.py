@@ -103,7 +103,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime.im
 
 
 def main() -> t.NoReturn:
-    """Hand the steps to the runner."""
+    """Pass the steps to the runner."""
     module = NodeModule(argument_spec={"name": {"type": "str", "required": True}, "archive": {"type": "path"}})
     require_yaml(module)
     runner.run_steps(module, ImageSteps(module.params, run=module.run), rehearse=True)

@@ -209,7 +209,7 @@ _OPTION = {"type": "dict"}
 
 
 def main() -> t.NoReturn:
-    """Hand the steps to the runner."""
+    """Pass the steps to the runner."""
     module = ApiModule(
         argument_spec=node_options(LABELS.field, _OPTION),
         required_one_of=[("nodes", "label_selector", "per_node")],

@@ -264,7 +264,7 @@ _OPTION = {
 
 
 def main() -> t.NoReturn:
-    """Hand the steps to the runner."""
+    """Pass the steps to the runner."""
     module = ApiModule(
         argument_spec={
             **node_options(TAINTS.field, _OPTION),

@@ -134,7 +134,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transactio
 
 
 def main() -> t.NoReturn:
-    """Hand the reader to the runner."""
+    """Pass the reader to the runner."""
     module = NodeModule(
         argument_spec={
             "name": {"type": "str", "required": True},

@@ -280,7 +280,7 @@ _NAMES = {"type": "list", "elements": "str", "default": []}
 
 
 def main() -> t.NoReturn:
-    """Hand the steps to the runner."""
+    """Pass the steps to the runner."""
     module = ApiModule(
         argument_spec={
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},

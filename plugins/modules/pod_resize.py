@@ -405,7 +405,7 @@ _CONTAINER = {
 
 
 def main() -> t.NoReturn:
-    """Hand the steps to the runner."""
+    """Pass the steps to the runner."""
     targets = ("names", "label_selector", "owner")
     module = ApiModule(
         argument_spec={

@@ -211,7 +211,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_modu
 
 
 def main() -> t.NoReturn:
-    """Hand the reader to the runner."""
+    """Pass the reader to the runner."""
     module = ApiModule(
         argument_spec={
             **selection_options(),

@@ -240,7 +240,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transactio
 
 
 def main() -> t.NoReturn:
-    """Hand the steps to the runner."""
+    """Pass the steps to the runner."""
     module = ApiModule(
         argument_spec={
             "name": {"type": "str", "default": LEASE_NAME},

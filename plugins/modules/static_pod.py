@@ -478,7 +478,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod
 
 
 def main() -> t.NoReturn:
-    """Hand the steps to the runner."""
+    """Pass the steps to the runner."""
     module = NodeModule(
         argument_spec={
             "name": {"type": "str", "required": True},

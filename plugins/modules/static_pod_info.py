@@ -221,7 +221,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod
 
 
 def main() -> t.NoReturn:
-    """Hand the reader to the runner."""
+    """Pass the reader to the runner."""
     module = NodeModule(
         argument_spec={"name": {"type": "str"}, "manifest_dir": {"type": "path"}},
     )

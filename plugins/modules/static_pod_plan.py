@@ -184,7 +184,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod
 
 
 def main() -> t.NoReturn:
-    """Hand the plans to the runner."""
+    """Pass the plans to the runner."""
     module = NodeModule(
         argument_spec={
             "static_pods": {"type": "dict", "required": True},

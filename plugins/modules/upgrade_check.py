@@ -247,7 +247,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.up
 
 
 def main() -> t.NoReturn:
-    """Hand the reader to the runner."""
+    """Pass the reader to the runner."""
     module = NodeModule(
         argument_spec={
             "target": {"type": "str", "required": True},

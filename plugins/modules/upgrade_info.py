@@ -106,7 +106,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_modu
 
 
 def main() -> t.NoReturn:
-    """Hand the reader to the runner."""
+    """Pass the reader to the runner."""
     module = ApiModule(argument_spec={"target": {"type": "str"}, **concurrency_option()})
     runner.run_info(module, lambda: read_all(module.params, connect=lambda: connect(module)))
 

@@ -31,26 +31,26 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.config_maps import
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import StepRunner
 
 V: Json = {API_SERVER: {"args": {"v": {"value": ["4"], "original": ["2"]}}}}
-ConfigCourse = StepRunner[Observed, ConfigPlan]
+ConfigRun = StepRunner[Observed, ConfigPlan]
 CONFIG = "replace kubeadm-config"
 
 
 def steps(
     api: ConfigMaps, settings: Json | None = None, *, dry: bool = False, verified: Json | None = None
-) -> ConfigCourse:
+) -> ConfigRun:
     params = {"settings": V if settings is None else settings, "verified": verified}
     return StepRunner(KubeadmConfigSteps(params, connect=lambda: t.cast(t.Any, api), diff=True), dry=dry)
 
 
-def carry_out(found: ConfigCourse) -> Json:
-    with found.session():
-        found.read()
-        if found.plan().operations:
-            found.rehearse()
-            found.apply()
+def carry_out(runner: ConfigRun) -> Json:
+    with runner.session():
+        runner.read()
+        if runner.plan().operations:
+            runner.rehearse()
+            runner.apply()
         else:
-            found.verify()
-    return found.report()
+            runner.verify()
+    return runner.report()
 
 
 def test_setting_is_recorded_before_the_write_until_it_is_reverted() -> None:
