@@ -32,7 +32,7 @@ class Steps:
         self._modules = modules
         self._role = role
         self._settings = settings
-        self._step_settings = typed.parse(StepSettings, settings)
+        self._step = typed.parse(StepSettings, settings)
 
     def check(self, step: str) -> None:
         """Raise Refusal when a step cannot be taken now. step: its name. A summary without the first step would report success; one that failed

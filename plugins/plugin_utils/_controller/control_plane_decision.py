@@ -79,10 +79,8 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             return StaticPodDecision(coordinator=coordinator)
         hosts, previous = self._pass.hosts(), self._pass.own.decision
         # In check mode no kubelet was repaired. The plan reports what would change then.
-        plan_only = self._step_settings.plan_only or (
-            self._play.check_mode and bool(control_planes.kubelet_refusal(hosts, ()))
-        )
-        turns = [] if plan_only and not self._step_settings.plan_only else control_planes.turn_order(hosts)
+        plan_only = self._step.plan_only or (self._play.check_mode and bool(control_planes.kubelet_refusal(hosts, ())))
+        turns = [] if plan_only and not self._step.plan_only else control_planes.turn_order(hosts)
         started_at = min(host.start.at for host in hosts.values())
         # Where everything was planned again, that was after the last decision.
         planned_at = previous.at if previous and previous.at is not None and not previous.plan_only else started_at
@@ -148,7 +146,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         run has changed something since."""
         # With serial, the others have a batch of their own.
         others = self._play.excluded_by_serial()
-        found = control_planes.skipped_lines(hosts, [host for host in self._skipped_hosts(hosts) if host not in others])
+        found = control_planes.skipped_lines(hosts, [host for host in self._skipped(hosts) if host not in others])
         if previous and previous.lease.stale:
             found = [*previous.report_warnings, *rollout_lease.changes_meanwhile(previous.outdated, hosts)]
         return found
@@ -173,7 +171,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
 
     def _kubelet_refusal(self, hosts: Hosts[StaticPodHost]) -> str:
         """Why a kubelet that does not work stops this run. A playbook over several roles decides that itself, and may have repaired it since."""
-        if self._step_settings.plan_only or not control_planes.kubelet_refusal(hosts, ()):
+        if self._step.plan_only or not control_planes.kubelet_refusal(hosts, ()):
             return ""
         kubelets = RolloutPass(self._play, "node_kubelet", KubeletHost)
         repaired = [name for name in hosts if kubelets.host(name).state == rollout.DONE]
@@ -196,7 +194,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         """Acquire the Lease."""
         request = rollout_lease.acquire_request(hosts, self._pass.own.settings, holder_name(), plan_age)
         result = self._modules.run("rollout_lease", request, LeaseResult, is_plan=self._is_dry)
-        return rollout_lease.check_admission(hosts, result, holder_name(), self._skipped_hosts(hosts), dry=self._is_dry)
+        return rollout_lease.check_admission(hosts, result, holder_name(), self._skipped(hosts), dry=self._is_dry)
 
     def admit(self) -> OwnShare:
         """Take this host's own part of what was decided: its files, the hosts that it observes first, and who uses the API for it."""
@@ -228,7 +226,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         files = (IncludedFile(_REPAIRS_FIRST, _ALL),) if is_repair else then
         return dataclasses.replace(found, files=files, first=first, then=then)
 
-    def _skipped_hosts(self, hosts: t.Container[str]) -> list[str]:
+    def _skipped(self, hosts: t.Container[str]) -> list[str]:
         """The control planes of the inventory that take no part: by C(--limit), or in the play but without this role."""
         return [host for host in self._play.control_planes() if host not in hosts]
 
@@ -236,7 +234,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         self, hosts: Hosts[StaticPodHost], *, changing: t.Sequence[str] = (), lost: t.Collection[str] = ()
     ) -> ApiHost:
         """Who uses the API. changing: the host that has its turn then. lost: those that cannot be reached then."""
-        known = {*hosts, *self._skipped_hosts(hosts)}
+        known = {*hosts, *self._skipped(hosts)}
         api = self._pass.own.start.api
         return self._play.api_hosts(
             [each.host for each in api if each.host in known],
@@ -249,4 +247,4 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
     @property
     def _is_dry(self) -> bool:
         """Whether the Lease is only read: in check mode, and in the plan of a playbook."""
-        return self._play.check_mode or self._step_settings.plan_only
+        return self._play.check_mode or self._step.plan_only

@@ -183,7 +183,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
 
     def _unverified_lines(self, hosts: Hosts[StaticPodHost], reports: control_planes.Reports) -> list[str]:
         """A line for each part that could not be verified before API servers and etcds were stopped, beside those in the reports."""
-        lines = report.unverified_lines(control_planes.unverified(hosts, self._skipped_hosts(hosts)))
+        lines = report.unverified_lines(control_planes.unverified(hosts, self._skipped(hosts)))
         for host, name, what in control_planes.assumed_ready(hosts):
             reported = reports.get(host, {}).get(name)
             if reported is None or what not in reported.unverified:

@@ -150,11 +150,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
     def _check_nodes(self, settings: Settings) -> PluginCheck:
         """What is there before anything is written."""
         if settings.is_present:
-            arguments = {
-                **self._query_arguments(),
-                "cdi": desired.uses_cdi(settings),
-                "gather_subset": ["nodes", "objects"],
-            }
+            arguments = {**self._query(), "cdi": desired.uses_cdi(settings), "gather_subset": ["nodes", "objects"]}
         else:
             arguments = {"name": settings.name, "namespace": settings.namespace, "gather_subset": ["objects", "others"]}
         return _require_success(self._modules.run("device_plugin_info", arguments, PluginCheck), "Nothing was changed")
@@ -178,7 +174,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         decision = self._coordinator.decision or PluginDecision()
         if not deployment.must_wait(decision, own.written, self._mode):
             return Verification()
-        arguments = {**self._query_arguments(), "wait": True, "wait_timeout": self._role_variable("wait_timeout")}
+        arguments = {**self._query(), "wait": True, "wait_timeout": self._role_variable("wait_timeout")}
         check = _require_success(
             self._modules.run("device_plugin_info", arguments, PluginCheck),
             f"{settings.namespace}/{settings.name} was deployed, but what the nodes advertise is not known",
@@ -204,7 +200,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
     def _role_variable(self, name: str) -> t.Any:
         return self._play.variable(f"{self._role}_{name}")
 
-    def _query_arguments(self) -> Json:
+    def _query(self) -> Json:
         """Of which plugin, and what of its nodes."""
         return {name: self._role_variable(name) for name in _QUERY_OPTIONS}
 

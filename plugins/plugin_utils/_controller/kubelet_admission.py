@@ -50,10 +50,8 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
     def _with_plan(self, start: PassStart) -> PassStart:
         """As in all roles. A failure shows all that its task hands on, and what the kubelet is compared with may be secret."""
         found = super()._with_plan(start)
-        has_failed = found.failed or found.unreachable
-        return (
-            dataclasses.replace(found, settings=dataclasses.replace(found.settings, config={})) if has_failed else found
-        )
+        config = {} if found.failed or found.unreachable else found.settings.config
+        return dataclasses.replace(found, settings=dataclasses.replace(found.settings, config=config))
 
     def decide(self) -> KubeletDecision:
         """Work out on one host, when all have planned, who has a turn. The others do not."""
@@ -101,16 +99,14 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         decision = self._coordinator.decision
         if not decision.coordinator or decision.failed:
             return Admission()
-        turn_of = "" if self._step_settings.plan_only else self._play.host
+        turn_of = "" if self._step.plan_only else self._play.host
         if decision.coordinator != self._play.host:
             return kubelets.with_turn(Admission(api=self._end_api(decision)), decision, turn_of)
         hosts = self._pass.hosts(decision.planned)
         self._refuse(rollout.step_refusal(hosts, "decide"), UNCHANGED)
         turns = [host for batch in decision.batches for host in batch]
-        current_api_host = next(each for each in decision.api if each.host == self._play.delegate_host)
-        admission = kubelets.with_turn(
-            Admission(api=current_api_host, cluster=kubelets.cluster(hosts)), decision, turn_of
-        )
+        api = next(each for each in decision.api if each.host == self._play.delegate_host)
+        admission = kubelets.with_turn(Admission(api=api, cluster=kubelets.cluster(hosts)), decision, turn_of)
         if turns and self._pass.own.settings.node_kubelet_check_api:
             admission = self._check_restarts(admission, hosts, turns, decision)
         elif turns:
@@ -125,7 +121,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
     def _repairs_control_planes(self) -> bool:
         """Whether this is the plan of a run that repairs a control plane, which must not wait for its API. The kubelets are compared after that."""
         planes = RolloutPass(self._play, "control_plane", StaticPodHost)
-        return self._step_settings.plan_only and bool(control_planes.impaired_hosts(planes.hosts()))
+        return self._step.plan_only and bool(control_planes.impaired_hosts(planes.hosts()))
 
     def _end_api(self, decision: KubeletDecision) -> ApiHost:
         """Who uses the API for a host that does not decide: if it ends the rollout for all, those before it were lost."""
@@ -173,18 +169,18 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             known = self._modules.run("node_resource_info", {"requested": False, "cluster": cluster}, NodesInfo)
         why = info.msg or "the API does not answer"
         found = self._with_coverage(admission, hosts, known, decision.excluded, why=why)
-        found_objections = kubelets.objections(hosts, turns, info)
+        objections = kubelets.objections(hosts, turns, info)
         mismatches = kubelets.idle_mismatches(hosts, info)
-        if found_objections.told and not found.refusal:
+        if objections.told and not found.refusal:
             found = dataclasses.replace(
-                found, refusal=found_objections.told, msg=f"Nothing was changed, because {found_objections.told}"
+                found, refusal=objections.told, msg=f"Nothing was changed, because {objections.told}"
             )
         if mismatches and not found.refusal:
             reasons = " ".join(mismatches.values())
             found = dataclasses.replace(found, refusal=reasons, msg=f"Nothing was changed. {reasons}")
         return dataclasses.replace(
             found,
-            objections=found_objections.by_host,
+            objections=objections.by_host,
             mismatches=mismatches,
             offers={name: kubelets.offers(info, hosts[name].plan.node) for name in turns},
             told=[*found.told, *report.unverified_lines(kubelets.unverified_idle(hosts, info))],
@@ -252,7 +248,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         """Acquire the Lease while kubelets are restarted, and see whether another run had it since the plan. In check mode, and in the plan of a
         playbook, it is not acquired."""
         own = self._pass.own.settings
-        if not own.node_kubelet_lease or self._step_settings.plan_only:
+        if not own.node_kubelet_lease or self._step.plan_only:
             return admission
         result = self._acquire_lease(
             admission.cluster,

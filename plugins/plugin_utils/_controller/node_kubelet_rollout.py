@@ -116,7 +116,7 @@ class NodeKubeletRollout(KubeletAdmission):
         """Wait until a node offers what it did before. A restarted kubelet has nothing of a device plugin until that has registered again.
         Returns the last result, and why a node that offers less fails."""
         seconds = self._pass.own.settings.allocatable_timeout
-        poll_interval = self._step_settings.poll_interval
+        poll_interval = self._step.poll_interval
         for _attempt in range(max(1, seconds // max(1, poll_interval))):
             if not kubelets.missing_devices(offered, info, node):
                 return info, ""

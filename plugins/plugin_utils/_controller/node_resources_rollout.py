@@ -93,7 +93,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         refusal, warnings = "", list[str]()
         for kind, module in resources.TASKS.items():
             result = self._modules.run(
-                module, resources.arguments(kind, hosts), NodesResult, is_plan=self._step_settings.plan_only
+                module, resources.arguments(kind, hosts), NodesResult, is_plan=self._step.plan_only
             )
             if result.unreachable and not is_last:
                 return Applied(api_reachable=False)
@@ -113,7 +113,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
     def _with_nodes(self, result: NodesResult) -> NodesResult:
         """A result with what a diff shows by node. A plan changes nothing: what it found stands in its operations."""
         nodes = result.raw.get("nodes") or {}
-        if self._step_settings.plan_only:
+        if self._step.plan_only:
             nodes = {node: {**each, "changed": False} for node, each in nodes.items()}
         return result.with_values(nodes=nodes)
 
@@ -121,7 +121,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         """Why a run must not restart kubelets whose nodes it could not set right again afterwards, and what of that is not known. What is to change
         now was sent as a dry run."""
         kind = resources.NodeResult
-        plans = [self._kubelet_plan(name, kind) for name in hosts] if self._step_settings.plan_only else []
+        plans = [self._kubelet_plan(name, kind) for name in hosts] if self._step.plan_only else []
         rights = resources.rights(hosts) if any(plan.operations for plan in plans) else []
         if not rights:
             return "", []
@@ -136,7 +136,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
     def _without_api(self, hosts: t.Iterable[str]) -> str:
         """What to do about kubelets that this run found down and has not repaired yet."""
         kind = resources.NodeResult
-        down = (host for host in hosts if self._step_settings.plan_only and self._kubelet_plan(host, kind).problem)
+        down = (host for host in hosts if self._step.plan_only and self._kubelet_plan(host, kind).problem)
         return resources.without_api(down)
 
     def planned_reports(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:

@@ -45,6 +45,6 @@ class PlacementGuardRollout(RoleRollout[GuardHost]):
     def _end(self) -> PassEnd:
         own = self._pass.own
         # What is only planned is reported when it is done, or is not started.
-        if own.decision.coordinator != self._play.host or self._step_settings.plan_only:
+        if own.decision.coordinator != self._play.host or self._step.plan_only:
             return PassEnd(report={})
         return PassEnd(report=own.guard.report(), lines=own.guard.summary)

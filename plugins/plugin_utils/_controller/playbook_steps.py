@@ -23,11 +23,7 @@ from .rollout_pass import parse_register, read_register
 
 # What the tasks of these steps register.
 _END = "__play_end"
-_UPGRADE_INFO, _UPGRADE_CHECK, _UPGRADE_INFO_AFTER = (
-    "__play_upgrade_info",
-    "__play_upgrade_check",
-    "__play_upgrade_info_after",
-)
+_INFO, _CHECK, _RECHECK = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_recheck"
 
 
 class RollbackSteps(Steps):
@@ -38,7 +34,7 @@ class RollbackSteps(Steps):
         play = self._play
         ignored = play.variable("rollback_ignored_variables", [])
         self._refuse(rollback.unknown_variables(play.variable_names(), ignored), UNCHANGED)
-        request = self._read_request()
+        request = self._request()
         planes, hosts = play.group_hosts(control_plane_nodes.GROUP), play.all_play_hosts
         return RollbackStart(
             static_pods=request.static_pods,
@@ -51,17 +47,15 @@ class RollbackSteps(Steps):
     def decide(self) -> StepResult:
         """Refuse what cannot be reverted at once."""
         undos, unread = {}, {}
-        pods_register, kubelet_register = self._step_settings.registers
+        pods_register, kubelet_register = self._step.registers
         for host in self._play.play_hosts:
             pods = parse_register(self._play, pods_register, PodUndos, host)
             kubelet = parse_register(self._play, kubelet_register, KubeletUndo, host)
             undos[host], unread[host] = rollback.undos_by_component(pods, kubelet), pods.unreadable_files
-        self._refuse(
-            rollback.rollback_refusal(self._read_request(), undos, self._play.all_play_hosts, unread), UNCHANGED
-        )
+        self._refuse(rollback.rollback_refusal(self._request(), undos, self._play.all_play_hosts, unread), UNCHANGED)
         return StepResult()
 
-    def _read_request(self) -> rollback.RollbackRequest:
+    def _request(self) -> rollback.RollbackRequest:
         nodes = rollback.parse_names(self._play.variable("rollback_nodes")) or self._play.all_play_hosts
         return rollback.RollbackRequest(rollback.parse_names(self._play.variable("rollback_components")), nodes)
 
@@ -71,17 +65,17 @@ class ResizeSteps(Steps):
 
     def begin(self) -> ClusterReaders:
         """Check the names of the variables, and see which control planes can identify the cluster."""
-        self._refuse(pod_report.objection(self._play.variable_names(), self._step_settings.known), UNCHANGED)
+        self._refuse(pod_report.objection(self._play.variable_names(), self._step.known), UNCHANGED)
         planes = [] if self._play.has_api_credentials() else self._play.group_hosts(control_plane_nodes.GROUP)
         return ClusterReaders(api=tuple(ApiHost(host, become=True) for host in planes))
 
     def admit(self) -> ClusterFound:
         """Read from a control plane which cluster it belongs to."""
-        return self._read_cluster(list(self._step_settings.planes), "")
+        return self._read_cluster(list(self._step.planes), "")
 
     def summary(self) -> LinesEnd:
         """Report the result."""
-        result = self._step_settings.result
+        result = self._step.result
         return LinesEnd.of("pod_resize_report", pod_report.report(result), pod_report.lines(result))
 
 
@@ -91,7 +85,7 @@ class UpgradeCheckSteps(Steps):
     def begin(self) -> ClusterReaders:
         """Check the variables, and see which control planes can identify the cluster."""
         objection = upgrade_report.objection(
-            self._play.variable_names(), self._step_settings.known, self._accepted_names()
+            self._play.variable_names(), self._step.known, self._accepted_names()
         ) or upgrade_checks.differing_refusal(
             [self._play.host_variables(host).get(upgrade_checks.ACCEPT) for host in self._play.all_play_hosts]
         )
@@ -104,23 +98,23 @@ class UpgradeCheckSteps(Steps):
 
     def admit(self) -> ClusterFound:
         """Read from a control plane which cluster it belongs to."""
-        return self._read_cluster(list(self._step_settings.planes), "")
+        return self._read_cluster(list(self._step.planes), "")
 
     def end(self) -> LinesEnd:
         """Report what the check found on all hosts; nothing where it did not begin."""
         if "api" not in read_register(self._play, BEGIN):
             return LinesEnd()
-        target = self._step_settings.target
+        target = self._step.target
         hosts = self._play.all_play_hosts
-        results = {host: parse_register(self._play, _UPGRADE_CHECK, UpgradeResult, host) for host in hosts}
+        results = {host: parse_register(self._play, _CHECK, UpgradeResult, host) for host in hosts}
         check_report = upgrade_report.report(
             target,
             {host: dict(result.raw) for host, result in results.items()},
             upgrade_report.of_cluster(
                 target,
                 results,
-                parse_register(self._play, _UPGRADE_INFO, UpgradeInfo),
-                parse_register(self._play, _UPGRADE_INFO_AFTER, UpgradeInfo),
+                parse_register(self._play, _INFO, UpgradeInfo),
+                parse_register(self._play, _RECHECK, UpgradeInfo),
             ),
             self._accepted_names(),
         )

@@ -50,7 +50,7 @@ class RoleSummary(Steps, t.Generic[H]):
         here = {name: part[name] for name in self._play.batch_hosts if name in part} or part
         if not self._play.is_run_once and rollout.choose_reporter(here.items()) != self._play.host:
             return RunSummary()
-        reports, hosts = self.reports_by_host(), list(part)
+        reports, hosts = self.all_reports(), list(part)
         why = {name: host.end.why for name, host in self._reported_hosts.items() if not reports.get(name)}
         left = (
             [] if self._play.check_mode else [report.host_not_started(name, each) for name, each in why.items() if each]
@@ -66,7 +66,7 @@ class RoleSummary(Steps, t.Generic[H]):
         summarized = {pair for _name, host in self._pass.all_hosts() for pair in host.summary.passes.items()}
         return {name: host for name, host in self._pass.all_hosts() if (name, host.start.pass_id) not in summarized}
 
-    def reports_by_host(self) -> dict[str, Json]:
+    def all_reports(self) -> dict[str, Json]:
         """What became of all hosts, by host, as they have reported it, or others for those that were lost."""
         ends = {name: host.end for name, host in self._reported_hosts.items()}
         others = {name: dict(each) for end in ends.values() for name, each in end.others.items()}

@@ -48,9 +48,7 @@ _BEFORE_WRITES = ("begin", "decide", "admit")
 _PRINTING = ("begin", "summary")
 # Those whose result no step reads. Many hosts fail with them, and a failure shows all of it.
 _UNREAD_STEPS = ("acknowledge", "report")
-_RUNNER_CALLBACK = (
-    "ORIGINAL_STDOUT_CALLBACK"  # in the environment: the callback of the user, where ansible-runner sets its own
-)
+_RUNNER_CALLBACK = "ORIGINAL_STDOUT_CALLBACK"  # in the environment: the callback of the user, beside ansible-runner's
 # Callbacks whose output is read by programs, which more lines would break.
 _MACHINE_CALLBACKS = ("json", "jsonl", "junit", "null")
 

@@ -147,9 +147,7 @@ class SiteEndSteps(Steps):
         statistics: Json = {}
         for name, role in {**self._node_roles(), **self._guard_role()}.items():
             ended = {host: dict(end.reports[name]) for host, end in ends.items() if end.reports.get(name)}
-            lost = {
-                host: each for host, each in role.reports_by_host().items() if host not in ends or name not in _ROLES
-            }
+            lost = {host: each for host, each in role.all_reports().items() if host not in ends or name not in _ROLES}
             reports = {**lost, **ended}
             run = run.with_role(
                 causes=role.causes(), notes=() if name in _ROLES else role.notes(), **role.run_fields(reports)
@@ -166,12 +164,12 @@ class SiteEndSteps(Steps):
 
     def _guard_role(self) -> dict[str, RoleRollout[t.Any]]:
         """The placement guard, where the run applies it. It has no part on a host."""
-        is_applied = site.GUARD in self._step_settings.roles
+        is_applied = site.GUARD in self._step.roles
         return {site.GUARD: PlacementGuardRollout(self._play, self._modules, site.GUARD, {})} if is_applied else {}
 
     def _node_roles(self) -> dict[str, RoleRollout[t.Any]]:
         """The steps of the roles that the playbook uses on nodes."""
-        return {name: self._role_steps(name) for name in self._step_settings.roles if name in _ROLES}
+        return {name: self._role_steps(name) for name in self._step.roles if name in _ROLES}
 
     def _role_steps(self, name: str) -> RoleRollout[t.Any]:
         return _ROLES[name](self._play, self._modules, name, {})

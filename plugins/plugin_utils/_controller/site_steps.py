@@ -72,7 +72,7 @@ class SiteSteps(SiteEndSteps):
 
     def decide(self) -> SiteDecision:
         """Work out from the plans of all hosts what is added and what goes. Refuses control planes that the run would miss."""
-        in_pass = self._step_settings.in_pass
+        in_pass = self._step.in_pass
         try:
             return self._decide_pass(in_pass)
         except Refusal as exc:
@@ -89,7 +89,7 @@ class SiteSteps(SiteEndSteps):
         repaired = site.changed_hosts(planned.get("node_kubelet", {}))
         for role in roles.values():
             self._refuse(role.kubelet_refusal(repaired))
-        if site.sets_control_planes(planned, self._step_settings.named):
+        if site.sets_control_planes(planned, self._step.named):
             kubelets = RolloutPass(self._play, "node_kubelet", KubeletHost)
             reasons = {name: kubelets.host(name).plan.control_plane for name in planned.get("node_kubelet", {})}
             self._refuse(site.outside_group(reasons, self._play.group_hosts(control_plane_nodes.GROUP)))
@@ -98,7 +98,7 @@ class SiteSteps(SiteEndSteps):
                 name: [each for report in by_host.values() for each in report.values()]
                 for name, by_host in planned.items()
             },
-            has_guard=site.GUARD in self._step_settings.roles,
+            has_guard=site.GUARD in self._step.roles,
             in_pass=in_pass,
             check_mode=self._play.check_mode,
         )
@@ -118,7 +118,7 @@ class SiteSteps(SiteEndSteps):
         """Record what roles that run once more have changed on this host."""
         before = self._pass_record() if self._is_split else PassRecord()
         reports, lines = dict(before.reports), list(before.lines)
-        for name in self._step_settings.recorded_roles:
+        for name in self._step.recorded_roles:
             ended = self._role_steps(name).own.end
             reports[name] = self._merge_reports(name, reports.get(name, {}), ended.report or {})
             lines += ended.lines

@@ -25,24 +25,22 @@ def vaulted_keys(variables: t.Mapping[str, t.Any], name: str) -> list[str]:
     variables: those of a host, not worked out.
     """
     seen = frozenset((name,))
-    entries = _walk_entries(variables, variables.get(name), seen)
+    entries = _walk(variables, variables.get(name), seen)
     return list(dict.fromkeys(key for key, value in entries if _is_secret(variables, value, seen)))
 
 
-def _walk_entries(
-    variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]
-) -> t.Iterator[tuple[str, t.Any]]:
+def _walk(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> t.Iterator[tuple[str, t.Any]]:
     """All keys with their values, at any depth, also in the variables that a template names."""
     if isinstance(value, collections.abc.Mapping):
         for key, entry in value.items():
             yield str(key), entry
-            yield from _walk_entries(variables, entry, seen)
+            yield from _walk(variables, entry, seen)
     elif isinstance(value, (list, tuple)):
         for entry in value:
-            yield from _walk_entries(variables, entry, seen)
+            yield from _walk(variables, entry, seen)
     else:
-        for named in _referenced_variables(variables, value, seen):
-            yield from _walk_entries(variables, variables[named], seen | {named})
+        for named in _referenced(variables, value, seen):
+            yield from _walk(variables, variables[named], seen | {named})
 
 
 def _is_secret(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> bool:
@@ -53,10 +51,7 @@ def _is_secret(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[s
         return True
     if _is_encrypted(_source_file(value, dict(tags))):
         return True
-    return any(
-        _is_secret(variables, variables[named], seen | {named})
-        for named in _referenced_variables(variables, value, seen)
-    )
+    return any(_is_secret(variables, variables[named], seen | {named}) for named in _referenced(variables, value, seen))
 
 
 def _source_file(value: t.Any, tags: t.Mapping[type, t.Any]) -> str:
@@ -76,7 +71,7 @@ def _is_encrypted(path: str) -> bool:
         return False
 
 
-def _referenced_variables(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> list[str]:
+def _referenced(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> list[str]:
     """The variables that a template names, as far as their names stand there."""
     if not isinstance(value, str) or "{" not in value:
         return []

@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
     observed,
     pod,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_role_runs import (
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_runs import (
     CHANGES,
     DOWN,
     FAILED,

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When kubeadm-config is verified and written: the steps of the role in their course."""
+"""When kubeadm-config is verified and written: the steps of the role in their order."""
 
 from __future__ import annotations
 
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support import control_plane_role_runs as courses
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import control_plane_runs
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import API_SERVER, ENTRY, KNOWN
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import ON, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, Json
@@ -30,11 +30,11 @@ def role_run(
     """A run over two control planes. operations: on each. proof, written: results of the modules. change: on the second one. known: of the API. key: the
     argument of ours."""
     persistable = {"settings": {"args": {key: ENTRY}}, "others": []}
-    pods = {API_SERVER: pod(*operations, persistable=persistable, **courses.REHEARSED)}
-    return courses.role_run(
+    pods = {API_SERVER: pod(*operations, persistable=persistable, **control_plane_runs.REHEARSED)}
+    return control_plane_runs.role_run(
         pods,
         pods,
-        plans={name: courses.plan(name, pods, kubeadm_config={**KNOWN, **(known or {})}) for name in NAMES},
+        plans={name: control_plane_runs.plan(name, pods, kubeadm_config={**KNOWN, **(known or {})}) for name in NAMES},
         changes={"cp2": change} if change else {},
         results={"kubeadm_config_check": proof or {"rehearsed": []}, "kubeadm_config": written or WRITTEN},
         variables={"control_plane_persist": persists, "control_plane_static_pods": API_SERVER},
@@ -101,7 +101,7 @@ def test_a_proof_that_fails_on_one_node_keeps_it_from_being_written() -> None:
 
 
 def test_a_failed_change_keeps_it_from_being_verified() -> None:
-    found = run(ON, change=courses.FAILED, ignores_errors=True)
+    found = run(ON, change=control_plane_runs.FAILED, ignores_errors=True)
     assert config_calls(found) == []
     assert "because cp2 failed or was lost" in " ".join(found.failures.values())
     # Its plan does not have what it left on cp2.

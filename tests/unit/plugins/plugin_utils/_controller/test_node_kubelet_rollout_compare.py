@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is reviewed before a kubelet changes, and which kubelets are compared with what is desired: the steps of the role in their course."""
+"""What is reviewed before a kubelet changes, and which kubelets are compared with what is desired: the steps of the role in their order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import nodes_result
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_role_runs import (
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_runs import (
     DIFFERENT,
     IDLE,
     SETTING,

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How runs that restart kubelets keep each other out: the steps of the role in their course."""
+"""How runs that restart kubelets keep each other out: the steps of the role in their order."""
 
 from __future__ import annotations
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import lease_result, nodes_result
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_role_runs import (
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_runs import (
     DIFFERENT,
     DONE,
     IDLE,
@@ -115,11 +115,11 @@ def test_what_another_run_set_meanwhile_is_told_in_the_turn() -> None:
 
 def test_an_idle_kubelet_that_another_run_changed_meanwhile_ends_the_run() -> None:
     """It has no turn, in which it would be planned again."""
-    kubelet_results: list[Json] = [{}, DIFFERENT]
+    kubelets: list[Json] = [{}, DIFFERENT]
     results = {
         "rollout_lease": stale,
         "node_resource_info": lambda call: nodes_result(
-            call, **(kubelet_results.pop(0) if len(kubelet_results) > 1 else kubelet_results[0])
+            call, **(kubelets.pop(0) if len(kubelets) > 1 else kubelets[0])
         ),
     }
     settings = {"w1": {"node_kubelet_config": {"maxPods": 50}}}

@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import NO_LOSSES, nodes_result
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_role_runs import (
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_runs import (
     DIFFERENT,
     SILENT,
     advertising,

@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Json, PlayEnded
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import lease_result, nodes_result
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_role_runs import (
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_runs import (
     DIFFERENT,
     FAILED,
     FOUR,

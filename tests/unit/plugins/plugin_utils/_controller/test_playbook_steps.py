@@ -103,7 +103,7 @@ class Site:
         }
         plans = {name: kubelet(name, kubelets, **(of_kubelet or {})) for name in hosts}
         made = {role: {name: (changes or {}).get(role, {}).get(name, DONE) for name in hosts} for role in ROLES}
-        self._courses: dict[str, RoleRun] = {
+        self._role_runs: dict[str, RoleRun] = {
             "control_plane": ControlPlanes(self.play, {"cp1": plan}, made["control_plane"]),
             "node_kubelet": Kubelets(self.play, plans, made["node_kubelet"]),
             "node_resources": NodeResources(self.play),
@@ -121,23 +121,23 @@ class Site:
 
     def _change(self) -> None:
         for role in self.roles:
-            self._courses[role].is_plan_only = True
-            self._courses[role].plan(self._hosts(role))
-            self._courses[role].is_plan_only = False
+            self._role_runs[role].is_plan_only = True
+            self._role_runs[role].plan(self._hosts(role))
+            self._role_runs[role].is_plan_only = False
         decided = self.decide()
         if decided.get("failed"):
             self.play.play_hosts = []
             raise PlayEnded(str(decided["msg"]))
         for role in decided["work"]:
             self.work.append(role)
-            role_run, hosts = self._courses[role], self._hosts(role)
+            role_run, hosts = self._role_runs[role], self._hosts(role)
             try:
                 role_run.prepare_apply(hosts)
                 role_run.apply(hosts)
             finally:
                 role_run.end(hosts)
         if self.work and "node_kubelet" not in self.work:
-            t.cast(Kubelets, self._courses["node_kubelet"]).compare(self._hosts("node_kubelet"))
+            t.cast(Kubelets, self._role_runs["node_kubelet"]).compare(self._hosts("node_kubelet"))
 
     def decide(self) -> Json:
         """The step, whose result all hosts have."""
@@ -174,8 +174,8 @@ def planned_site(*operations: list[Json], **options: t.Any) -> Site:
     """One whose roles have planned."""
     site = Site(*operations, **options)
     for role in ROLES:
-        site._courses[role].is_plan_only = True
-        site._courses[role].plan(site._hosts(role))
+        site._role_runs[role].is_plan_only = True
+        site._role_runs[role].plan(site._hosts(role))
     return site
 
 
@@ -280,8 +280,8 @@ def test_a_control_plane_outside_its_group_is_refused_where_settings_would_miss_
     named: list[str], refused: bool
 ) -> None:
     site = Site([], [ON], named=named, planes=[])
-    site._courses["node_kubelet"].is_plan_only = True
-    site._courses["node_kubelet"].plan(["cp1", "w1"])
+    site._role_runs["node_kubelet"].is_plan_only = True
+    site._role_runs["node_kubelet"].plan(["cp1", "w1"])
     settings = {"roles": ["control_plane", "node_kubelet"], "named": named, "in_pass": "whole"}
     found = site.play.run_step("site", "decide", "cp1", settings=settings)
     assert bool(found.get("failed")) is refused
@@ -411,7 +411,7 @@ def test_a_run_that_was_refused_has_failed_where_something_was_to_change() -> No
 
 def test_a_host_that_was_not_planned_fails_where_another_one_did() -> None:
     site = Site([ON], [])
-    role_run = site._courses["control_plane"]
+    role_run = site._role_runs["control_plane"]
     role_run._plans = {"cp1": {"failed": True, "msg": "no manifest"}}
     site.run()
     assert site.work == []
