@@ -129,7 +129,7 @@ def test_one_host_decides_and_acquires_the_lease() -> None:
     found = its_pass.run_step("decide")
     assert (found["api_reachable"], found["planned"], found["turns"]) == (True, ["cp1", "cp2"], ["cp1", "cp2"])
     warnings = ["this run leaves out cp9: nothing is planned there"]
-    assert (found["lease"]["held"], found["is_ready"], found["told"]) == (True, True, warnings)
+    assert (found["lease"]["held"], found["is_ready"], found["report_warnings"]) == (True, True, warnings)
     ((module, request),) = its_pass.module_calls
     assert (module, request["state"], request["plan_age"]) == ("rollout_lease", "held", 0)
     other = its_pass.as_host("cp2").run_step("decide")
