@@ -55,7 +55,7 @@ def read_health(url: str, context: ssl.SSLContext | None) -> Health:
     except (http.client.HTTPException, ssl.SSLError, ConnectionError) as exc:
         if context is None or isinstance(exc, (ssl.SSLCertVerificationError, ConnectionRefusedError)):
             return _health_of_error(url, exc)
-    # With TLS 1.3 a client's certificate is rejected after the handshake, which looks like any connection that breaks.
+    # With TLS 1.3 a client's certificate is rejected after the handshake, which seems like a broken connection.
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     try:
         return _request_health(url, context)
@@ -237,10 +237,10 @@ def read_cluster(access: Access) -> Cluster:
         this = response["header"]["member_id"]
         context = tls_context_of(access.to_journal())
         status = {
-            entry["ID"]: member.status(_client_urls(entry, this, access), entry["ID"]) for entry in response["members"]
+            entry["ID"]: member.status(_urls_of(entry, this, access), entry["ID"]) for entry in response["members"]
         }
         members = [
-            _describe_member(entry, this, access, context, is_reachable=status[entry["ID"]] is not None)
+            _to_member(entry, this, access, context, is_reachable=status[entry["ID"]] is not None)
             for entry in response["members"]
         ]
         revisions = {key: None if each is None else revision_of(each) for key, each in status.items()}
@@ -272,21 +272,19 @@ def _is_caught_up(
     revision = revisions[entry["ID"]]
     if revision is None:
         return True  # its health reports that it does not respond
-    return revision >= newest or (member.revision(_client_urls(entry, "", access), entry["ID"]) or 0) >= newest
+    return revision >= newest or (member.revision(_urls_of(entry, "", access), entry["ID"]) or 0) >= newest
 
 
-def _client_urls(entry: Json, this: str, access: Access) -> list[str]:
+def _urls_of(entry: Json, this: str, access: Access) -> list[str]:
     """A member that was added and not started yet has neither name nor address."""
     return [access.url] if entry["ID"] == this else list(entry.get("clientURLs") or [])
 
 
-def _describe_member(
-    entry: Json, this: str, access: Access, context: ssl.SSLContext | None, *, is_reachable: bool
-) -> Member:
+def _to_member(entry: Json, this: str, access: Access, context: ssl.SSLContext | None, *, is_reachable: bool) -> Member:
     """is_reachable: whether this very member responds at its addresses; health does not identify the member."""
     return Member(
         name=member_name(entry),
         votes=not entry.get("isLearner", False),
-        healthy=is_reachable and any(read_health(url, context).ok for url in _client_urls(entry, this, access)),
+        healthy=is_reachable and any(read_health(url, context).ok for url in _urls_of(entry, this, access)),
         is_this=entry["ID"] == this,
     )

@@ -204,11 +204,10 @@ def _add_api_server_probe(journal: Journal, directory: str, url: str, node: Pref
     if not _has_manifest(API_SERVER, directory):
         return
     try:
-        files = ComponentFiles(
-            static_pods.read_manifest(static_pods.find_manifest(API_SERVER, directory)[0], API_SERVER)
-        )
+        path, dummy = static_pods.find_manifest(API_SERVER, directory)
+        files = ComponentFiles(static_pods.read_manifest(path, API_SERVER))
         pair = (files.flag(f"etcd-{part}") for part in ("certfile", "keyfile"))
-        certificate, key = (files.host_path(path) for path in pair if path)
+        certificate, key = (files.host_path(file) for file in pair if file)
     except ValueError:  # it uses no certificate
         return
     except KubeadmError as exc:
@@ -233,9 +232,7 @@ def refuse_external(directory: str, node_name: str) -> None:
         return  # reading such a manifest reports what is wrong with it
     servers = ComponentFiles(api_server).flags("etcd-servers")
     listening = [] if member is None else ComponentFiles(member).flags("listen-client-urls")
-    if servers and (
-        member is None or etcd_change.is_external(_resolve_addresses(servers), _resolve_addresses(listening))
-    ):
+    if servers and (member is None or etcd_change.is_external(_resolve(servers), _resolve(listening))):
         etcd_change.refuse_external(node_name, servers)
 
 
@@ -263,7 +260,7 @@ def _find_manifest(name: str, directory: str) -> Manifest | None:
         return None
 
 
-def _resolve_addresses(urls: t.Iterable[str]) -> list[tuple[str, int]]:
+def _resolve(urls: t.Iterable[str]) -> list[tuple[str, int]]:
     """The (address, port) of each URL, names resolved by this node."""
     addresses: list[tuple[str, int]] = []
     for url in urls:
@@ -272,6 +269,6 @@ def _resolve_addresses(urls: t.Iterable[str]) -> list[tuple[str, int]]:
         addresses.append((host, port))
         try:
             addresses += [(str(entry[4][0]), port) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-        except OSError:  # a name that is not resolved is compared as it stands
+        except OSError:  # a name that does not resolve is compared as it is
             continue
     return addresses

@@ -52,14 +52,14 @@ def save(access: Access) -> str:
             os.rename(temporary, path)
         sync_directory(snapshot_directory())
     except (CredentialError, *REQUEST_ERRORS, TypeError, LookupError) as exc:
-        raise _snapshot_error(describe_failure(exc)) from exc
+        raise _error(describe_failure(exc)) from exc
     finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
     return path
 
 
-def _snapshot_error(problem: str) -> KubeadmError:
+def _error(problem: str) -> KubeadmError:
     return KubeadmError(
         f"the snapshot of etcd on {os.uname().nodename} that comes before a forced change could not be saved: {problem}. Nothing was changed."
     )
@@ -74,13 +74,13 @@ def _download(access: Access, path: str) -> int:
                 announced = len(content) + left
                 _require_space(announced)
             if not content and left:
-                raise _snapshot_error(f"{access.url} cannot read its own database to the end. Check its disk")
+                raise _error(f"{access.url} cannot read its own database to the end. Check its disk")
             stream.write(content)
             written += len(content)
         stream.flush()
         os.fsync(stream.fileno())
     if written != announced + _DIGEST:
-        raise _snapshot_error(f"{access.url} announced {announced} bytes and their digest, and sent {written}")
+        raise _error(f"{access.url} announced {announced} bytes and their digest, and sent {written}")
     return announced
 
 
@@ -91,13 +91,13 @@ def _stream_pieces(access: Access) -> t.Iterator[tuple[bytes, int]]:
     try:
         response = server.send(connection, "POST", _SNAPSHOT, body=b"{}")
         if response.status != 200:
-            raise _snapshot_error(f"{access.url}{_SNAPSHOT} answers {response.status}")
+            raise _error(f"{access.url}{_SNAPSHOT} answers {response.status}")
         for line in response:
             if not line.strip():
                 continue
             entry = json.loads(line)
             if "result" not in entry:
-                raise _snapshot_error(f"{access.url} ended with {entry.get('error')}")
+                raise _error(f"{access.url} ended with {entry.get('error')}")
             result = entry["result"]
             yield base64.b64decode(result.get("blob") or ""), int(result.get("remaining_bytes") or 0)
     finally:
@@ -107,24 +107,22 @@ def _stream_pieces(access: Access) -> t.Iterator[tuple[bytes, int]]:
 def _require_space(size: int) -> None:
     free = disk_space.space_at(snapshot_directory()).bytes
     if free < size + _FREE_MARGIN:
-        raise _snapshot_error(
-            f"{snapshot_directory()} has {free} bytes free, and the database has {size}. Make space there"
-        )
+        raise _error(f"{snapshot_directory()} has {free} bytes free, and the database has {size}. Make space there")
 
 
 def _verify_digest(path: str, announced: int) -> None:
     """Whether the file has the bytes that etcd sent: by their number, and by the digest at its end."""
     size = os.path.getsize(path)
     if size != announced + _DIGEST or announced % _SECTOR or not announced:
-        raise _snapshot_error(f"{path} has {size} bytes, which is not a database of {announced} with its digest")
+        raise _error(f"{path} has {size} bytes, which is not a database of {announced} with its digest")
     digest, left = hashlib.sha256(), announced
     with naming_path(path), open(path, "rb") as stream:
         while left:
             piece = stream.read(min(_PIECE_SIZE, left))
             if not piece:
-                raise _snapshot_error(f"{path} ends before its digest")
+                raise _error(f"{path} ends before its digest")
             digest.update(piece)
             left -= len(piece)
         stored_digest = stream.read()
     if stored_digest != digest.digest():
-        raise _snapshot_error(f"the digest at the end of {path} is not that of its content")
+        raise _error(f"the digest at the end of {path} is not that of its content")

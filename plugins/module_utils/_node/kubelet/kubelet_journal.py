@@ -12,7 +12,7 @@ import posixpath
 import typing as t
 
 from ..._engine.files import open_to_read
-from ..._engine.journal import SYSTEMD_UNIT, Instance, Journal, MovedStateFile, UnitWatch
+from ..._engine.journal import SYSTEMD_UNIT, Instance, Journal, UnitWatch
 from ..._engine.state_files import MOVED_SUFFIX
 from ..._plan.documents import configuration
 from ..._plan.kubelet import layout as kubelet_layout
@@ -64,13 +64,8 @@ def kubelet_journal(
         if change.policy.state_file:
             path = posixpath.join(unit.root, change.policy.state_file)
             aside = f"{path}{MOVED_SUFFIX}{journal['id']}"
-            entry: MovedStateFile = {
-                "path": path,
-                "aside": aside,
-                "existed": os.path.exists(path),
-                "policy": change.value,
-            }
-            watch["set_aside"].append(entry)
+            exists = os.path.exists(path)
+            watch["set_aside"].append({"path": path, "aside": aside, "existed": exists, "policy": change.value})
     journal["obsolete"] = obsolete
     return journal
 

@@ -92,11 +92,9 @@ class KubeletDown(KubeadmError):
 class Kubelet:
     """The kubelet of a node.
 
-    program: its binary. manifest_dir: its staticPodPath. node_name: the name of its Node. healthz: its own health as a probe; None when that is
-    switched off. runtime: the address of its container runtime. cluster: the one that it belongs to. paths: of its pods, their logs and its
-    credential, where its settings differ from the defaults. pid: of its process; 0 when it is down. joined: when the node was joined to its
-    cluster, in seconds since 1970; 0.0 when that is not known. problem: why it does not work, with its last log lines, where that was read;
-    empty when it does.
+    program: its binary. manifest_dir: its staticPodPath. node_name: the name of its Node. healthz: its health endpoint; None when that is switched
+    off. runtime: the address of its container runtime. paths: of its pods, their logs and its credential that differ from the defaults. pid: 0
+    when it is down. joined: when the node was joined, in seconds since 1970; 0.0 when unknown. problem: why it does not work; empty when it does.
     """
 
     program: str
@@ -274,21 +272,16 @@ def _read_document(path: str, root: str) -> ConfigDocument:
 
 def fragment_paths(directory: str) -> list[str]:
     """The files of a directory of fragments that the kubelet reads: only *.conf, in sub-directories too, not through links."""
-    paths = [
-        os.path.join(parent, name)
-        for parent, names in _walk_fragments(directory)
-        for name in names
-        if name.endswith(".conf")
-    ]
+    paths = [os.path.join(base, name) for base, names in _walk(directory) for name in names if name.endswith(".conf")]
     return sorted(paths, key=kubelet_config.merge_order)
 
 
 def fragment_directories(directory: str) -> list[str]:
     """The directories in which these files are. Only they show that a file was removed."""
-    return [parent for parent, dummy in _walk_fragments(directory)]
+    return [parent for parent, dummy in _walk(directory)]
 
 
-def _walk_fragments(directory: str) -> list[tuple[str, list[str]]]:
+def _walk(directory: str) -> list[tuple[str, list[str]]]:
     """Each directory with its names; none without the first one. Raises KubeadmError for one that cannot be listed, which would seem empty."""
 
     def fail(error: OSError) -> None:

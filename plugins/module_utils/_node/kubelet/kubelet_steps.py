@@ -52,7 +52,7 @@ class KubeletSteps(TransactionSteps[Desired]):
     ) -> None:
         super().__init__(params, name=KUBELET_NAME, diff=diff, run=run, host=host, lock_wait=lock_wait)
         self._ready_timeout = ready_timeout
-        self._strict_errors: list[str] = []  # of configuration that is not ours, in the rehearsal
+        self._ignored: list[str] = []  # of configuration that is not ours, in the rehearsal
         self._control_plane: list[str] = []
         self._problem = ""
 
@@ -81,19 +81,18 @@ class KubeletSteps(TransactionSteps[Desired]):
 
     def preflight(self, observed: Observed, plan: KubeletPlan) -> list[str]:
         """Check that the node may take the change."""
+        unit = observed.unit
         if plan.policies and not self._desired.force:
-            kubelet_watch.refuse_undrained(observed.unit, plan)
+            kubelet_watch.refuse_undrained(unit, plan)
         if not plan.operations:
             return []
         refuse_unsafe(change.path for change in plan.files)
         if plan.fragment is not None:
             kubelet_start.refuse_unread_directory(plan.after.command)
-        self._problem, unverified = kubelet_watch.read_problem(
-            observed.unit, self._host, self._run, self._ready_timeout
-        )
-        unverified += unread_files(observed.unit, self._host)  # a restart brings these in, too
+        self._problem, unverified = kubelet_watch.read_problem(unit, self._host, self._run, self._ready_timeout)
+        unverified += unread_files(unit, self._host)  # a restart brings these in, too
         return [
-            *self._check_start(observed.unit, plan),
+            *self._check_start(unit, plan),
             *self._record_unverified(unverified, until_changed=True),
             *self._record_unverifiable(kubelet.unverified(plan)),
         ]
@@ -107,16 +106,14 @@ class KubeletSteps(TransactionSteps[Desired]):
 
     def rehearse(self, observed: Observed, plan: KubeletPlan) -> Verdict:
         """Start the kubelet with its new command line in a sandbox."""
-        verdict, self._strict_errors = kubelet_rehearsal.rehearse(
-            observed.unit, plan, run=self._run, clock=time.monotonic
-        )
+        verdict, self._ignored = kubelet_rehearsal.rehearse(observed.unit, plan, run=self._run, clock=time.monotonic)
         # An entry that moves from another file into ours is no change.
         changes = [each for each in plan.operations if each.field != kubelet.ADOPTED or each.after is not None]
         return self._with_reverts(verdict, observed.previous, changes)
 
     def apply(self, observed: Observed, plan: KubeletPlan) -> None:
         """Hand the change to the node's engine."""
-        journal = kubelet_journal.kubelet_journal(observed.unit, plan, self._settings, self._strict_errors)
+        journal = kubelet_journal.kubelet_journal(observed.unit, plan, self._settings, self._ignored)
         self._start(journal, observed.previous)
 
     def verify(self, observed: Observed, plan: KubeletPlan, *, dry: bool) -> t.Sequence[str]:

@@ -119,7 +119,7 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
     )
     settings = (file.path for file in state.used_files(command) if not file.path.endswith(kubelet_layout.FRAGMENT))
     started = host.read_start_time(pid) if pid else None
-    newer = _find_newer(command[0], [*_unit_paths(state), *settings], _fragment_directories(command), started)
+    newer = _newer(command[0], [*_unit_paths(state), *settings], _fragment_directories(command), started)
     state = dataclasses.replace(state, newer=newer)
     # The running process counts. Its files are read as it sees them.
     root = os.path.join(host.proc, str(pid), "root") if state.running else "/"
@@ -178,9 +178,7 @@ def _is_changed_by_others(directory: str) -> bool:
     return not os.path.exists(fragment) or os.stat(directory).st_mtime > os.stat(fragment).st_ctime + CLOCK_SECONDS
 
 
-def _find_newer(
-    binary: str, files: t.Iterable[str], directories: t.Iterable[str], started: float | None
-) -> tuple[str, ...]:
+def _newer(binary: str, files: t.Iterable[str], directories: t.Iterable[str], started: float | None) -> tuple[str, ...]:
     """The paths that changed since the start: directories because of a file that was added or removed.
 
     A package keeps its binary's build time as mtime, so its ctime counts. The ctime of a text would also change with a chmod.

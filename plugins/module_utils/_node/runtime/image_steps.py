@@ -24,7 +24,7 @@ from .container_runtime import Runtime, runtime_at
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """What a run reads. version: the kubelet's. present: whether the runtime has the image; None where it cannot tell."""
+    """What a run reads. version: the kubelet's. present: whether the runtime has the image; None where that is unknown."""
 
     node: str
     version: str
@@ -78,11 +78,9 @@ class ImageSteps:
 
     def preflight(self, observed: Observed, plan: TaskPlan) -> tuple[str, ...]:
         """Check that the node can load an archive. Only loading it verifies this one. Raises Refusal."""
-        missing = observed.runtime.missing_program() if plan.operations else ""
-        if missing:
-            raise Refusal(
-                f"{self._archive} cannot be loaded into {observed.runtime.name} of {observed.node}: {missing}."
-            )
+        error = observed.runtime.missing_program() if plan.operations else ""
+        if error:
+            raise Refusal(f"{self._archive} cannot be loaded into {observed.runtime.name} of {observed.node}: {error}.")
         return ()
 
     def verify(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:

@@ -35,20 +35,16 @@ _ENCRYPTION, _AUTHORIZATION, _ADMISSION = (
 def findings(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, host: Host) -> list[str]:
     """What a change introduces that needs force, one sentence each."""
     try:
-        versions = _versions(pod, plan)
+        files = _files(pod, plan)
     except KubeadmError as exc:
         return [f"what the changed files do to {static_pods.API_SERVER} cannot be determined ({exc})."]
-    if versions is None:
+    if files is None:
         return []
     restarted = pod.name == static_pods.API_SERVER
     if not restarted:
-        return _new_findings(*versions)
+        return _new_findings(*files)
     running = ComponentFiles.running(pod, host)
-    return [
-        *_new_findings(*versions),
-        *_unread_encryption_findings(running, *versions),
-        *_unread_plugin_findings(running, *versions),
-    ]
+    return [*_new_findings(*files), *_unread_encryption(running, *files), *_unread_plugins(running, *files)]
 
 
 def is_unread(finding: str) -> bool:
@@ -56,9 +52,7 @@ def is_unread(finding: str) -> bool:
     return _UNREAD.search(finding) is not None
 
 
-def _versions(
-    pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan
-) -> tuple[ComponentFiles, ComponentFiles] | None:
+def _files(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan) -> tuple[ComponentFiles, ComponentFiles] | None:
     """The files of the node's API server before the change and with it; None where there is none. The files of another component may be its
     own as well. Raises KubeadmError for a manifest that cannot be read."""
     if pod.name == static_pods.API_SERVER:
@@ -121,7 +115,7 @@ def _parse_encryption(content: bytes | None, problem: str, when: str) -> encrypt
         raise KubeadmError(f"what the API server reads and writes {when} cannot be determined ({exc})") from None
 
 
-def _unread_encryption_findings(running: ComponentFiles, before: ComponentFiles, after: ComponentFiles) -> list[str]:
+def _unread_encryption(running: ComponentFiles, before: ComponentFiles, after: ComponentFiles) -> list[str]:
     """What a restart does with an edit that the running API server has not read, so that the former content is unknown."""
     if not _is_unread(running):
         return []
@@ -154,7 +148,7 @@ def _is_unread(running: ComponentFiles) -> bool:
 # ---- authorization and admission -------------------------------------------------------------------------------------
 
 
-def _flag_findings(flag: str, find: t.Callable[[], list[str]]) -> list[str]:
+def _prefix(flag: str, find: t.Callable[[], list[str]]) -> list[str]:
     """The findings with the flag that they belong to, or that the content cannot be determined."""
     try:
         return [f"--{flag}: {finding}." for finding in find()]
@@ -165,19 +159,17 @@ def _flag_findings(flag: str, find: t.Callable[[], list[str]]) -> list[str]:
 def _authorization_findings(files: ComponentFiles) -> list[str]:
     path = files.flag(_AUTHORIZATION)
     if path:
-        return _flag_findings(
-            _AUTHORIZATION, lambda: access.authorizer_findings(access.parse_authorizers(files.read(path)))
-        )
+        return _prefix(_AUTHORIZATION, lambda: access.authorizer_findings(access.parse_authorizers(files.read(path))))
     modes = access.authorizers_of_modes(files.flags("authorization-mode"))
-    return _flag_findings("authorization-mode", lambda: access.authorizer_findings(modes))
+    return _prefix("authorization-mode", lambda: access.authorizer_findings(modes))
 
 
 def _admission_findings(files: ComponentFiles) -> list[str]:
     path = files.flag(_ADMISSION)
-    return _flag_findings(_ADMISSION, lambda: _plugin_findings(files, path)) if path else []
+    return _prefix(_ADMISSION, lambda: _plugin_findings(files, path)) if path else []
 
 
-def _unread_plugin_findings(running: ComponentFiles, before: ComponentFiles, after: ComponentFiles) -> list[str]:
+def _unread_plugins(running: ComponentFiles, before: ComponentFiles, after: ComponentFiles) -> list[str]:
     """What a restart introduces with an edit. A running API server reloads the authorization itself."""
     former, running_findings, planned = map(_admission_findings, (before, running, after))
     return [

@@ -40,7 +40,7 @@ class Finding:
 
 
 @dataclasses.dataclass(frozen=True)
-class CertificateUse:
+class Usage:
     """A pair that arguments name.
 
     certificate, key: the flags. is_server, is_client: whether the component presents it as a server, as a client, or as both.
@@ -55,28 +55,28 @@ class CertificateUse:
     urls: tuple[str, ...] = ()
 
 
-_SERVING = CertificateUse("tls-cert-file", "tls-private-key-file", is_server=True)
-_USES: dict[str, tuple[CertificateUse, ...]] = {
+_SERVING = Usage("tls-cert-file", "tls-private-key-file", is_server=True)
+_USES: dict[str, tuple[Usage, ...]] = {
     "kube-apiserver": (
         dataclasses.replace(_SERVING, authority="client-ca-file"),
         # Which authority etcd and the kubelets verify these with is written in no argument of the API server.
-        CertificateUse("etcd-certfile", "etcd-keyfile", is_client=True),
-        CertificateUse("kubelet-client-certificate", "kubelet-client-key", is_client=True),
-        CertificateUse(
+        Usage("etcd-certfile", "etcd-keyfile", is_client=True),
+        Usage("kubelet-client-certificate", "kubelet-client-key", is_client=True),
+        Usage(
             "proxy-client-cert-file", "proxy-client-key-file", is_client=True, authority="requestheader-client-ca-file"
         ),
     ),
     "kube-controller-manager": (_SERVING,),
     "kube-scheduler": (_SERVING,),
     "etcd": (
-        CertificateUse(
+        Usage(
             "cert-file",
             "key-file",
             is_server=True,
             authority="trusted-ca-file",
             urls=("advertise-client-urls", "listen-client-urls"),
         ),
-        CertificateUse(
+        Usage(
             "peer-cert-file",
             "peer-key-file",
             is_server=True,
@@ -121,7 +121,7 @@ def findings(
 
 def _certificate_problem(
     name: str,
-    use: CertificateUse,
+    use: Usage,
     files: ComponentFiles,
     certificate: str,
     key: str,
@@ -166,7 +166,7 @@ def _run_check(
         return None
 
 
-def _read_authority(name: str, use: CertificateUse, files: ComponentFiles, kubeconfig: str) -> bytes | None:
+def _read_authority(name: str, use: Usage, files: ComponentFiles, kubeconfig: str) -> bytes | None:
     """The certificates that others verify a pair with; None when they are not known."""
     known = read_cluster(kubeconfig).authority if name == "kube-apiserver" and use.is_server else b""
     path = files.flag(use.authority) if use.authority else None

@@ -175,12 +175,10 @@ class PreflightContext:
     unverified: list[str] = dataclasses.field(default_factory=list)
 
 
-Result = t.TypeVar("Result")
+R = t.TypeVar("R")
 
 
-def retry_until_ready(
-    read: t.Callable[[], Result], is_ready: t.Callable[[Result], bool], node: PreflightContext
-) -> Result:
+def retry_until_ready(read: t.Callable[[], R], is_ready: t.Callable[[R], bool], node: PreflightContext) -> R:
     """Read again until the result is ready, or the node's ready_timeout is over. Returns the last result."""
     return retry_until(is_ready, read, node.clock, node.sleep, seconds=min(node.ready_timeout, TRANSIENT_TIMEOUT))
 
@@ -214,7 +212,7 @@ _SIGNERS_OFF = frozenset(("-csrsigning", "-certificatesigningrequest-signing-con
 def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
     """Check that the component can open every file which is written, or whose argument or mount is new.
 
-    Many files are opened only after the point at which a rehearsal ends, so this looks at the host through the mounts.
+    Many files are opened only after the point at which a rehearsal ends, so the host's files are checked through the mounts.
     """
     _refuse_uncovered_files(plan)
     _refuse_unusable_volumes(plan)
@@ -230,11 +228,7 @@ def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
                     mount = find_mount(path, mounts)
                     if not (is_former and mount == find_mount(path, former_mounts)):
                         _refuse_unreachable(flag, path, mount, files)
-                        if (
-                            flag in _WRITTEN_FLAGS
-                            and _is_single_file(path, mount)
-                            and _is_owned(plan.record, flag, path)
-                        ):
+                        if flag in _WRITTEN_FLAGS and _is_single(path, mount) and _is_owned(plan.record, flag, path):
                             raise Refusal(f"args: {_single_file_message(flag, path)}")
 
 
@@ -247,11 +241,12 @@ def warnings_of_single_files(plan: static_pod.StaticPodPlan) -> list[str]:
         if flag in _WRITTEN_FLAGS
         for value in values
         for path in _paths_in_value(value)
-        if _is_single_file(path, find_mount(path, mounts))
+        if _is_single(path, find_mount(path, mounts))
     ]
 
 
-def _is_single_file(path: str, mount: Mount | None) -> bool:
+def _is_single(path: str, mount: Mount | None) -> bool:
+    """Whether the mount is of this file alone."""
     return mount is not None and os.path.normpath(mount.mount_path) == path
 
 
@@ -389,13 +384,11 @@ def _refuse_missing_mount_points(plan: static_pod.StaticPodPlan) -> None:
         outer = find_mount(os.path.dirname(os.path.normpath(mount.mount_path)), mounts)
         if outer is None or not outer.read_only or (mount in former and outer in former):
             continue
-        host_path = path_on_host(os.path.normpath(mount.mount_path), outer)
-        if not os.path.lexists(host_path) and not any(
-            file == host_path or file.startswith(host_path + "/") for file in staged
-        ):
+        point = path_on_host(os.path.normpath(mount.mount_path), outer)
+        if not os.path.lexists(point) and not any(file == point or file.startswith(point + "/") for file in staged):
             raise Refusal(
                 f"volumes: {mount.mount_path} lies inside of {outer.mount_path}, which is mounted read-only from {outer.host_path}, and there"
-                f" is no {host_path} on {os.uname().nodename}, so the container could not be started. Create it first, or mount the outer one with"
+                f" is no {point} on {os.uname().nodename}, so the container could not be started. Create it first, or mount the outer one with"
                 " read_only: false."
             )
 

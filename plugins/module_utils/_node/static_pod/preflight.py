@@ -48,7 +48,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     running = ComponentFiles.running(pod, node.host)
     refuse_closed_probes(pod.name, running, plan)
     refuse_slow_renewal(pod.name, running, plan)
-    forced = _refuse_removed_files(pod, plan, node)
+    forced = _refuse_removed(pod, plan, node)
     require_kubelet_healthz(node)
     files = ComponentFiles.planned(plan)
     found = [*_certificate_findings(pod, plan, files, node), *_image_findings(pod, node)]
@@ -69,9 +69,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     return tuple(warnings)
 
 
-def _refuse_removed_files(
-    pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext
-) -> list[str]:
+def _refuse_removed(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
     """Refuse to stop what would not start again, unless it is forced. What is down already is not checked."""
     process = static_pods.running_process(pod, node.host)
     found = removed_files(pod.name, plan, process.pid, node.host) if process else []
@@ -126,12 +124,10 @@ def require_kubelet_healthz(node: PreflightContext) -> None:
     probe = node.kubelet.healthz
     if node.kubelet.problem:  # it is reported, and repaired before the change
         return
-    is_ok, message = (
-        retry_until_ready(lambda: run_probe(probe), lambda result: result[0], node) if probe else (True, "")
-    )
-    if not is_ok:
+    ok, error = retry_until_ready(lambda: run_probe(probe), lambda result: result[0], node) if probe else (True, "")
+    if not ok:
         raise Refusal(
-            f"the kubelet on {os.uname().nodename} does not report that it is healthy ({message}), so it would not start the changed"
+            f"the kubelet on {os.uname().nodename} does not report that it is healthy ({error}), so it would not start the changed"
             " component. Nothing was changed. Check journalctl -u kubelet; systemctl restart kubelet restarts it."
         )
     mismatch = unknown_health_reason(node.host, node.kubelet.pid, probe)

@@ -27,8 +27,8 @@ from ..._engine.probes import api_request, read_gates, unread_gates, wrong_gates
 from ..._plan.common.errors import KubeadmError
 from ..._plan.kubernetes import flags
 from ..._plan.static_pod import leader_election
-from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.manifest import Manifest
+from ..._plan.static_pod.plan import StaticPodPlan
 from ..transaction.file_versions import dump_version
 from ..transaction.owned_record import RecordDetails, made_directories, write_record
 from ..transaction.planned_journal import (
@@ -82,11 +82,7 @@ def advertised_address(manifest: Manifest) -> Address:
 
 
 def static_pod_journal(
-    pod: StaticPod,
-    plan: static_pod.StaticPodPlan,
-    settings: TransactionSettings,
-    clients: ApiClients,
-    paths: KubeletPaths,
+    pod: StaticPod, plan: StaticPodPlan, settings: TransactionSettings, clients: ApiClients, paths: KubeletPaths
 ) -> Journal:
     """The journal of a planned change of a static pod."""
     before, after = instance_of(plan.before), instance_of(plan.after)
@@ -125,7 +121,7 @@ def static_pod_journal(
     return journal
 
 
-def record_details(pod: StaticPod, plan: static_pod.StaticPodPlan) -> RecordDetails:
+def record_details(pod: StaticPod, plan: StaticPodPlan) -> RecordDetails:
     """What the record of a static pod holds besides what we own."""
     files = plan.record.get("files", {})
     missing = missing_directories(change.path for change in plan.files if change.after is not None)
@@ -135,13 +131,13 @@ def record_details(pod: StaticPod, plan: static_pod.StaticPodPlan) -> RecordDeta
     return RecordDetails(pod.written_image, plan.image, plan.former, plan.after.text, tuple(sorted(made)))
 
 
-def write_plan_record(pod: StaticPod, plan: static_pod.StaticPodPlan) -> None:
+def write_plan_record(pod: StaticPod, plan: StaticPodPlan) -> None:
     """Record what we own after a plan, where it changes nothing else."""
     write_record(pod.name, before=pod.record, after=plan.record, details=record_details(pod, plan))
 
 
 def gate_source(manifest: Manifest, clients: ApiClients) -> tuple[dict[str, bool], Client | None]:
-    """The feature gates that a manifest sets, and where its process reports them; None where no HTTP probe tells the address.
+    """The feature gates that a manifest sets, and where its process reports them; None without an HTTP probe, which has the address.
 
     Only the administrator may read that: on 1.37 the kubelet, the components and the API server's client for kubelets get 403.
     """
@@ -150,8 +146,8 @@ def gate_source(manifest: Manifest, clients: ApiClients) -> tuple[dict[str, bool
     return gates, {**address, "kubeconfig": clients.admin} if address else None
 
 
-def unverifiable(pod: StaticPod, plan: static_pod.StaticPodPlan, clients: ApiClients, host: Host) -> list[str]:
-    """What the engine will not be able to verify of a change, as far as that shows before it."""
+def unverifiable(pod: StaticPod, plan: StaticPodPlan, clients: ApiClients, host: Host) -> list[str]:
+    """What the engine will not be able to verify of a change, as far as that is known before it."""
     limits = clients.unverified() if pod.name == API_SERVER else []
     expected, dummy = gate_source(plan.after, clients)
     gates, problem = read_gates(gate_source(plan.before, clients)[1]) if expected else ({}, "")

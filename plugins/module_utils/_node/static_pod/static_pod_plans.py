@@ -61,7 +61,7 @@ class StaticPodPlans:
         self._busy = False
 
     def read(self) -> NodeState:
-        """Wait for others at work on the node, and read its kubelet. Raises Busy, KubeadmError."""
+        """Wait until no other run is active on the node, and read its kubelet. Raises Busy, KubeadmError."""
         try:
             self._lock_wait.wait_until_node_free(self._entries, self._run)
         except Busy:
@@ -92,7 +92,7 @@ class StaticPodPlans:
         """The result of the module. plans: those that were made, or why not, by the name of the static pod."""
         failed = [plan for plan in plans.values() if plan["failed"]]
         identity = node.kubelet.cluster if node else ClusterIdentity()
-        config = node.config.observed if node else {"problem": "the node was not read"}
+        config = node.config.facts if node else {"problem": "the node was not read"}
         others, unreadable = self._others(node.kubelet, plans) if node else ({}, [])
         return {
             "static_pods": dict(plans),

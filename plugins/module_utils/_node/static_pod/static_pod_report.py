@@ -68,7 +68,7 @@ def _describe(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
 def _plan_rollback(
     rollback: Rollback, name: str, directory: str, node_name: str
 ) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
-    """What reverting a change comes to: the operations, and the difference of the manifest."""
+    """What reverting a change does: the operations, and the difference of the manifest."""
     pod = static_pods.read_static_pod(name, directory, node_name)
     plan = static_pod.plan_undo(name, rollback, static_pod.State(pod.manifest, pod.record, {}))
     return plan.operations, [entry for entry in build_diff(plan) if entry["after_header"] == pod.path]

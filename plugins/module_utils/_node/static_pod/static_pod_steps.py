@@ -128,7 +128,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         )
 
     def verify(self, observed: Observed, plan: StaticPodPlan, *, dry: bool) -> t.Sequence[str]:
-        """With nothing to change, see that the component runs what its manifest says, and reports these feature gates. Raises KubeadmError
+        """With nothing to change, verify that the component runs what its manifest says, and reports its feature gates. Raises KubeadmError
         when it does not.
 
         What others changed is recorded as theirs, since there is no transaction that could do it.

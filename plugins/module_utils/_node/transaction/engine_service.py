@@ -23,7 +23,7 @@ from . import disk_space, lock_holder
 from .engine_source import zipapp_of
 from .journal_history import UNIT, is_active, open_journal
 from .state import STATE_DIR, Run, Unusable, state_directory
-from .transaction_progress import follow_transaction
+from .transaction_progress import follow
 
 try:
     import yaml
@@ -78,7 +78,7 @@ def start_engine(journal: Journal, *, run: Run) -> None:
     name = journal["name"]
     directory = state_directory(_NODE)
     make_directory(directory)
-    with _lock_directory(directory, _busy_node_message):
+    with _lock(directory, _busy_node_message):
         refuse_busy_node(name, run=run)
         if open_journal(name) is not None:  # started, and stopped, since this run checked
             raise Busy(_busy_message(name))
@@ -142,7 +142,7 @@ def hold_lock(name: str, *, dry: bool, seconds: float | None = None) -> t.Iterat
         return
     if not dry:
         make_directory(directory)
-    with _lock_directory(directory, lambda: _busy_message(name), seconds):
+    with _lock(directory, lambda: _busy_message(name), seconds):
         yield
 
 
@@ -157,9 +157,7 @@ def refuse_busy_component(name: str, *, run: Run) -> None:
 
 
 @contextlib.contextmanager
-def _lock_directory(
-    directory: str, busy_message: t.Callable[[], str], seconds: float | None = None
-) -> t.Iterator[None]:
+def _lock(directory: str, busy_message: t.Callable[[], str], seconds: float | None = None) -> t.Iterator[None]:
     """Hold a directory's lock. busy_message: for when another process has it."""
     timeout = _LOCK_TIMEOUT if seconds is None else seconds
     with contextlib.ExitStack() as stack:
@@ -260,9 +258,7 @@ def wait_for_end(
     limit = clock() + (longest_seconds(journal) if journal else 0)
     inactive, seen = 0, ""
     while True:
-        ended, dummy, seen = follow_transaction(
-            name, identifier, seconds=_FOLLOW_SECONDS, seen=seen, clock=clock, sleep=sleep
-        )
+        ended, dummy, seen = follow(name, identifier, seconds=_FOLLOW_SECONDS, seen=seen, clock=clock, sleep=sleep)
         if ended is not None:
             return ended
         inactive = 0 if is_active(name, run) else inactive + 1

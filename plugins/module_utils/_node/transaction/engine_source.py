@@ -24,7 +24,7 @@ import zipimport
 
 
 class Importer(zipimport.zipimporter):
-    # By itself it compiles each file twice: to run it, and before that to say where it is.
+    # The base class compiles each file twice: to run it, and before that for its file name.
     def get_filename(self, fullname):
         path = f"{{self.archive}}/{{self.prefix}}{{fullname.rpartition('.')[2]}}"
         return f"{{path}}/__init__.py" if self.is_package(fullname) else f"{{path}}.py"
@@ -63,7 +63,7 @@ def zipapp_of(module: t.Any, library: t.Any) -> bytes:
     """The whole package of one of our files as one file that Python starts (PEP 441) with that file's C(main).
 
     library: a package of this Python that it imports. What of it is compiled for one Python only is skipped.
-    Identical sources give identical bytes, and they are only stored, so that who looks at the file finds the source in it.
+    Identical sources give identical bytes, and they are only stored, so that a reader of the file finds the source in it.
     """
     package, dummy, name = module.__name__.rpartition(".")
     own = package.rpartition(".")[2]

@@ -35,7 +35,7 @@ def ended_ids(name: str) -> list[str]:
     return history_ids(state_directory(name))
 
 
-def describe_outcome(journal: Journal) -> Json:
+def outcome_of(journal: Journal) -> Json:
     """A closed transaction as a result has it: without file contents."""
     return {
         "id": journal["id"],
@@ -55,7 +55,7 @@ def last_outcome(name: str) -> Json | None:
 def _last_outcome(name: str) -> Json | None:
     ids = ended_ids(name)
     journal = closed_journal(name, ids[-1]) if ids else None
-    return describe_outcome(journal) if journal else None
+    return outcome_of(journal) if journal else None
 
 
 def unreported_outcome(name: str) -> Json | None:
@@ -66,7 +66,7 @@ def unreported_outcome(name: str) -> Json | None:
     return _last_outcome(name)
 
 
-def mark_reported(name: str, identifier: str) -> None:
+def set_reported(name: str, identifier: str) -> None:
     """Record that a run has reported how a transaction ended."""
     write_json(os.path.join(state_directory(name), "followed.json"), {"id": identifier})
 

@@ -35,7 +35,7 @@ def written_image(name: str) -> str | None:
 def former_text(name: str, text: str) -> str | None:
     """The manifest of a static pod before our first change of it; None when it is not known, or another program has changed it since.
 
-    text: of the manifest as it stands.
+    text: of the manifest as it is now.
     """
     recorded = (read_state_file(record_path(name)) or {}).get("manifest") or {}
     return recorded["before"] if recorded.get("written") == text_digest(text) else None

@@ -15,15 +15,7 @@ from ..._engine.files import Json, read_bytes, write_atomically
 from ..._engine.journal import ALARM, CONFIRMED, CONFIRMING, ROLLING_BACK, VERIFYING, result_of
 from ..._plan.common.errors import KubeadmError
 from ..._plan.common.identifiers import is_pod_name, is_transaction_id
-from .journal_history import (
-    closed_journal,
-    describe_outcome,
-    ended_ids,
-    is_active,
-    mark_reported,
-    open_journal,
-    read_progress,
-)
+from .journal_history import closed_journal, ended_ids, is_active, open_journal, outcome_of, read_progress, set_reported
 from .state import Run, Unusable, state_directory
 
 # Between two reads of two small files.
@@ -42,7 +34,7 @@ _UNKNOWN = (
 )
 
 
-def follow_transaction(
+def follow(
     name: str,
     identifier: str,
     *,
@@ -64,7 +56,7 @@ def follow_transaction(
             closed = closed_journal(name, identifier)
             if closed is None:
                 raise _unknown_error(name, identifier)
-            return describe_outcome(closed), closed["phase"], result_of(closed)["outcome"]
+            return outcome_of(closed), closed["phase"], result_of(closed)["outcome"]
         phase, message = read_progress(name, current)
         if seen not in (None, message) or clock() >= limit:
             return None, phase, message
@@ -94,7 +86,7 @@ def report_progress(
     if identifier is None:
         return {**result, "phase": None, "message": "there was no transaction", "running": False, "transaction": None}
     try:
-        ended, phase, message = follow_transaction(
+        ended, phase, message = follow(
             name, identifier, seconds=wait, seen=seen, clock=time.monotonic, sleep=time.sleep
         )
     except Unusable as exc:
@@ -105,7 +97,7 @@ def report_progress(
     if ended is not None and acknowledges and not dry:
         # On a full disk the outcome is reported all the same, and once more by the next run.
         with contextlib.suppress(OSError):
-            mark_reported(name, identifier)
+            set_reported(name, identifier)
     running = ended is None and is_active(name, run)
     return {**result, "phase": phase, "message": message, "running": running, "transaction": ended}
 

@@ -49,9 +49,9 @@ class LockWait:
         self._sleep = sleep
 
     def wait_until_free(self, name: str, run: Run) -> bool:
-        """Wait until nothing else is at work that would keep a change of this component out. Whether there was something to wait for.
+        """Wait until no other run or engine prevents a change of this component. Returns whether there was one.
 
-        Without seconds it does not check. Raises Busy with what is still at work when the time is over.
+        Without seconds it does not check. Raises Busy with the one that is still active when the time is over.
         """
         waited = False
         while self._seconds > 0:
@@ -66,7 +66,7 @@ class LockWait:
         return waited
 
     def wait_until_node_free(self, names: t.Iterable[str], run: Run) -> None:
-        """The same for several components. Then it raises Busy where any other is at work: the kubelet may be away for its own change."""
+        """The same for several components. Then it raises Busy where any other is active: the kubelet may be away for its own change."""
         for name in names:
             self.wait_until_free(name, run)
         engine_service.refuse_busy_node(_NO_COMPONENT, run=run)
@@ -206,11 +206,10 @@ class TransactionSteps(t.Generic[Desired]):
         self._context.previous = previous
         left_open = engine_service.read_stopped_journal(self._name, self._run)
         if left_open is not None and left_open["phase"] != PREPARED:
-            self._context.previous = previous = dataclasses.replace(previous, open=left_open)
+            previous = dataclasses.replace(previous, open=left_open)
         elif self._is_revert:
-            self._context.previous = previous = dataclasses.replace(
-                previous, rollback=undo.find_rollback(self._name, node)
-            )
+            previous = dataclasses.replace(previous, rollback=undo.find_rollback(self._name, node))
+        self._context.previous = previous
         return previous
 
     def _transaction_warnings(self, node: str, previous: PreviousTransactions, *, dry: bool) -> list[str]:
@@ -221,7 +220,7 @@ class TransactionSteps(t.Generic[Desired]):
         if previous.unreported is not None:
             notes.append(messages.report_message(self._name, node, previous.unreported))
             if self._params["acknowledge"] and not dry:
-                journal_history.mark_reported(self._name, previous.unreported["id"])
+                journal_history.set_reported(self._name, previous.unreported["id"])
         return notes
 
     def _revert_warnings(self, previous: PreviousTransactions) -> list[str]:
@@ -261,10 +260,9 @@ class TransactionSteps(t.Generic[Desired]):
             journal = planned_journal.make_rollback(journal, previous.rollback)
         refuse_unsafe(entry["path"] for entry in journal["files"])
         engine_service.start_engine(journal, run=self._run)
-        self._context.unverified = [
-            what for what in self._context.unverified if what not in self._context.verified_by_change
-        ]
-        self._context.transaction = {
+        context = self._context
+        context.unverified = [what for what in context.unverified if what not in context.verified_by_change]
+        context.transaction = {
             "id": journal["id"],
             "requested": journal["requested"],
             "outcome": None,
@@ -272,7 +270,7 @@ class TransactionSteps(t.Generic[Desired]):
         }
 
     def _report(self, plan: Planned | None, diff: t.Sequence[t.Any]) -> dict[str, t.Any]:
-        """The keys that the results of all these modules have. plan: None before there is one. diff: empty where none is to be shown."""
+        """The keys that the results of all these modules have. plan: None before there is one. diff: empty without --diff."""
         context, left_open = self._context, self._context.previous.open
         operations = plan.operations if plan else ()
         return {
@@ -296,7 +294,7 @@ class TransactionSteps(t.Generic[Desired]):
         }
 
     def _left_alone(self, record: Record) -> dict[str, list[str]]:
-        """What we own and the task does not name, where it says all that there shall be. record: after the run."""
+        """What we own and the task, which has purge, does not name. record: after the run."""
         if self._params["state"] != "present" or not self._params["purge"]:
             return {}
         return ownership.left_alone(record, self._params, self._desired.complete)

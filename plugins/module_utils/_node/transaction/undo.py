@@ -60,11 +60,9 @@ def describe(
     try:
         rollback = find_rollback(name, node)
         _refuse_open(name, node)
-        return (
-            None
-            if rollback is None or rollback.is_done
-            else previous_change.describe_rollback(rollback, *plan(rollback))
-        )
+        if rollback is None or rollback.is_done:
+            return None
+        return previous_change.describe_rollback(rollback, *plan(rollback))
     except KubeadmError as exc:
         return previous_change.describe_rollback(rollback, (), (), blocked_by=str(exc))
 

@@ -37,39 +37,32 @@ ApiRequest = t.Callable[[str, str], ApiResponse]
 
 @dataclasses.dataclass(frozen=True)
 class KubeadmConfig:
-    """The ConfigMap as this node's API server returns it. observed: for C(_plan/kubeadm_config/blockers). persisted: what is ours there. key: of the
+    """The ConfigMap as this node's API server returns it. facts: for C(_plan/kubeadm_config/blockers). persisted: what is ours there. key: of the
     digests of files' contents, so that they can be compared and not guessed."""
 
-    observed: Json
+    facts: Json
     persisted: Persisted
     key: bytes
 
 
 def read(kubeconfig: str, request: ApiRequest = api_request) -> KubeadmConfig:
-    """Read it in three requests. Where that fails, observed has the problem."""
-    observed: Json = {
-        "problem": None,
-        "text": None,
-        "record": None,
-        "control_planes": [],
-        "managers": [],
-        "immutable": [],
-    }
+    """Read it in three requests. Where that fails, facts has the problem."""
+    facts: Json = {"problem": None, "text": None, "record": None, "control_planes": [], "managers": [], "immutable": []}
     try:
         config_map = _get_object(f"{_CONFIG_MAPS}/kubeadm-config", kubeconfig, request)
         own = _get_object(f"{_CONFIG_MAPS}/{NAME}", kubeconfig, request)
         nodes = _get_object(_NODES, kubeconfig, request).get("items") or []
-        observed["text"] = (config_map.get("data") or {}).get(KIND)
-        observed["record"] = (own.get("data") or {}).get(KEY)
-        observed["immutable"] = [
+        facts["text"] = (config_map.get("data") or {}).get(KIND)
+        facts["record"] = (own.get("data") or {}).get(KEY)
+        facts["immutable"] = [
             name for name, each in (("kubeadm-config", config_map), (NAME, own)) if each.get("immutable")
         ]
-        observed["control_planes"] = [node["metadata"]["name"] for node in nodes]
-        observed["managers"] = blockers.find_managers(nodes)
-        persisted = Persisted.parse(observed["record"])
+        facts["control_planes"] = [node["metadata"]["name"] for node in nodes]
+        facts["managers"] = blockers.find_managers(nodes)
+        persisted = Persisted.parse(facts["record"])
     except KubeadmError as exc:
-        return KubeadmConfig({**observed, "problem": str(exc)}, Persisted(), b"")
-    return KubeadmConfig(observed, persisted, _read_digest_key(observed["text"]))
+        return KubeadmConfig({**facts, "problem": str(exc)}, Persisted(), b"")
+    return KubeadmConfig(facts, persisted, _read_digest_key(facts["text"]))
 
 
 def _get_object(path: str, kubeconfig: str, request: ApiRequest) -> Json:
@@ -94,7 +87,7 @@ def _read_digest_key(text: str | None) -> bytes:
 
 
 def version_of_api_server(manifest_dir: str, node_name: str) -> str:
-    """The version of the node's API server, as its image tells it; empty where there is none."""
+    """The version of the node's API server, from its image's tag; empty where there is none."""
     try:
         pod = parse_static_pod(API_SERVER, find_manifest(API_SERVER, manifest_dir)[0], node_name)
     except (KubeadmError, OSError):

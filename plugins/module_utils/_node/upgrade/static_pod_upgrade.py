@@ -174,9 +174,7 @@ def _rehearse_both(
     verdict, again = rehearse_all(_Trial(pod, plan, program, node))
     found.note(pod.name, "desired", verdict)
     known = [setting for setting, dummy in refused if setting not in sides.named]
-    found.findings += [
-        upgrade.broken_by_site(sides, setting, message) for setting, message in again if setting not in known
-    ]
+    found.findings += [upgrade.broken_by_site(sides, *each) for each in again if each[0] not in known]
 
 
 def _find_unreachable(generated: StaticPodPlan) -> list[tuple[Setting | None, str]]:

@@ -411,7 +411,7 @@ def end_well(node: Node, journal: t.Any) -> None:
     has_drop_in = os.path.exists(kubelet_layout.DROP_IN)
     node.properties["DropInPaths"] = f"{node.kubeadm} {kubelet_layout.DROP_IN}" if has_drop_in else str(node.kubeadm)
     node.write("proc/7/cmdline", "\0".join([*journal["watch"]["after"]["arguments"], ""]))
-    journal_history.mark_reported("kubelet", journal_history.ended_ids("kubelet")[-1])
+    journal_history.set_reported("kubelet", journal_history.ended_ids("kubelet")[-1])
 
 
 def test_a_unit_without_variables_gets_a_generator(node: Node) -> None:

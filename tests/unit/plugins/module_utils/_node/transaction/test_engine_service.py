@@ -242,7 +242,7 @@ def test_a_version_that_is_not_tested(master: FakeNode, run: FakeRun) -> None:
 def follow(
     master: FakeNode, identifier: str, seconds: float = 5, seen: str | None = ""
 ) -> tuple[Json | None, str, str]:
-    return transaction_progress.follow_transaction(
+    return transaction_progress.follow(
         NAME, identifier, seconds=seconds, seen=seen, clock=master.clock, sleep=master.clock.sleep
     )
 

@@ -53,7 +53,7 @@ NODES: Json = {
 def test_what_is_read_of_the_api() -> None:
     own = {"data": {"record": PERSISTED.dump()}}
     found = kubeadm_config.read("admin.conf", api(config={**CONFIG, "immutable": True}, own=own, nodes=NODES))
-    assert found.observed == {
+    assert found.facts == {
         "problem": None,
         "text": TEXT,
         "record": PERSISTED.dump(),
@@ -66,7 +66,7 @@ def test_what_is_read_of_the_api() -> None:
 
 def test_what_is_not_there_is_none_and_no_problem() -> None:
     found = kubeadm_config.read("admin.conf", api(nodes=NODES))
-    assert (found.observed["problem"], found.observed["text"], found.observed["record"]) == (None, None, None)
+    assert (found.facts["problem"], found.facts["text"], found.facts["record"]) == (None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_is_not_there_is_none_and_no_problem() -> None:
 )
 def test_what_cannot_be_read_is_a_problem(responses: Json, why: str) -> None:
     found = kubeadm_config.read("admin.conf", api(**responses))
-    assert why in found.observed["problem"]
+    assert why in found.facts["problem"]
     assert found.persisted == Persisted()
 
 
