@@ -234,21 +234,18 @@ def read_cluster(access: Access) -> Cluster:
     try:
         member = EtcdCluster(access.to_journal())
         response = member.post(MEMBERS)
-        this = response["header"]["member_id"]
+        this, entries = response["header"]["member_id"], response["members"]
         context = tls_context_of(access.to_journal())
-        status = {
-            entry["ID"]: member.status(_urls_of(entry, this, access), entry["ID"]) for entry in response["members"]
-        }
+        status = {entry["ID"]: member.status(_urls_of(entry, this, access), entry["ID"]) for entry in entries}
         members = [
-            _to_member(entry, this, access, context, is_reachable=status[entry["ID"]] is not None)
-            for entry in response["members"]
+            _to_member(entry, this, access, context, is_reachable=status[entry["ID"]] is not None) for entry in entries
         ]
         revisions = {key: None if each is None else revision_of(each) for key, each in status.items()}
         newest = max((each for each in revisions.values() if each is not None), default=0)
         # The requests follow one another while others write, so one that seems to be behind is requested again.
         behind = tuple(
             name
-            for entry, name in zip(response["members"], (each.name for each in members))
+            for entry, name in zip(entries, (each.name for each in members))
             if entry["ID"] != this and not _is_caught_up(newest, revisions, entry, member, access)
         )
         size = (status[this] or {}).get("dbSize")
