@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Modules import this package before any other of this collection: on a Python that is too old for the others it ends them with an error."""
+"""Modules import this before other packages of ours: on a Python that is too old for those it ends them with an error."""
 
 from __future__ import annotations
 

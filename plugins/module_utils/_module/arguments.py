@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Argument specs that several modules share, and the validation of entries of an option. The doc fragments describe them."""
+"""Argument specs that several modules share, and the validation of entries. The doc fragments describe them."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The AnsibleModule of everything that runs on nodes: as root, and without its parameters in logs."""
+"""The AnsibleModule of everything that runs on nodes: as root, without logging its parameters."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class NodeModule(AnsibleModule):
             )
 
     def _log_invocation(self) -> None:
-        """Log nothing: Ansible would write every parameter to the node's syslog. Ours hold environment variables and file contents,
-        and C(no_log) would also mask their text in diffs, however short it is."""
+        """Do not write the parameters to the node's syslog. They hold environment variables and file contents, and C(no_log)
+        would also mask their text in diffs, however short it is."""
 
     def _return_formatted(self, kwargs: dict[str, t.Any]) -> None:
-        """Omit the parameters, which Ansible adds to what a module prints, and a connection shows at -vvv."""
+        """Omit the parameters, which Ansible adds to the result, and a connection shows at -vvv."""
         kwargs.setdefault("invocation", {})
         super()._return_formatted(kwargs)
 

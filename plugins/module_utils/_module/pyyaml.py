@@ -26,7 +26,7 @@ _SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 def require_yaml(module: AnsibleModule) -> None:
-    """Make sure of PyYAML, by respawning in the system's interpreter if necessary; end the module without it."""
+    """Respawn in the system's interpreter where this one has no PyYAML; end the module without it."""
     if hasattr(yaml, "SafeLoader"):
         return
     if not has_respawned():

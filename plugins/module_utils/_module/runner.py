@@ -57,7 +57,7 @@ class Steps(t.Protocol[Observed, Planned]):
         """Work out the change."""
 
     def preflight(self, observed: Observed, plan: Planned) -> t.Sequence[str]:
-        """Check for what would keep the change from working. Returns warnings."""
+        """Check whether the change can work. Returns warnings."""
 
     def verify(self, observed: Observed, plan: Planned, *, dry: bool) -> t.Sequence[str]:
         """Where nothing is to be changed: check that it works, so that no task succeeds over something broken, and record
@@ -67,10 +67,10 @@ class Steps(t.Protocol[Observed, Planned]):
         """Try the change where it can do no harm."""
 
     def apply(self, observed: Observed, plan: Planned) -> None:
-        """Make the change, or start what makes it."""
+        """Make the change, or start it."""
 
     def finish(self, observed: Observed, plan: Planned, *, dry: bool) -> t.Sequence[str]:
-        """Wait for effects, and raise an error for what failed, whether or not there was something to change. Returns warnings."""
+        """Wait for effects and raise errors, also where nothing was to be changed. Returns warnings."""
 
     def report(self, observed: Observed | None, plan: Planned | None) -> dict[str, t.Any]:
         """The result. Must work after any step, and have the same keys after each. None: that step was not reached, or failed."""
@@ -101,7 +101,7 @@ def run_steps(module: AnsibleModule, steps: Steps[Observed, Planned], *, rehears
 
 
 def run_plans(module: AnsibleModule, plans: Plans[Common, Observed, Planned], *, rehearse: bool) -> t.NoReturn:
-    """Run the steps of several plans, one after the other, also after failures of others, and end the module."""
+    """Run the steps of several plans, one after the other, also after failures, and end the module."""
     results: dict[str, dict[str, t.Any]] = {}
     try:
         common = plans.read()
