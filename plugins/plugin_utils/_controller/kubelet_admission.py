@@ -63,7 +63,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         decision = KubeletDecision(
             coordinator=coordinator, planned=list(planned), excluded=list(rollout.excluded_hosts(hosts))
         )
-        refusal = self._excluded_refusal(hosts) or kubelets.refusal(planned, self._play.play_hosts)
+        refusal = self._excluded_refusal(hosts) or kubelets.run_refusal(planned, self._play.play_hosts)
         if refusal:
             return dataclasses.replace(decision, failed=True, msg=f"Nothing was changed. {refusal}")
         planes = [name for name, host in planned.items() if host.is_control_plane]
@@ -142,7 +142,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
                 return _with_refusal(acquired, outdated)
             # The first checks are of the time when the other run was in progress.
             again = self._with_api_checks(admission, hosts, turns, decision)
-            return kubelets.behind_another_run(again, acquired, found)
+            return kubelets.readmit(again, acquired, found)
         return acquired
 
     def _with_api_checks(
@@ -157,7 +157,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         is_reachable = review.missing is not None
         info = NodesInfo(msg=review.msg)
         if is_reachable:
-            arguments = {**kubelets.question(hosts, turns), "cluster": cluster}
+            arguments = {**kubelets.info_request(hosts, turns), "cluster": cluster}
             info = self._modules.run("node_resource_info", arguments, NodesInfo)
         if info.nodes is None and not self._is_last_api(decision):
             return dataclasses.replace(
@@ -169,22 +169,22 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             known = self._modules.run("node_resource_info", {"requested": False, "cluster": cluster}, NodesInfo)
         why = info.msg or "the API does not answer"
         found = self._with_coverage(admission, hosts, known, decision.excluded, why=why)
-        objections = kubelets.objections(hosts, turns, info)
+        refusals = kubelets.check_restarts(hosts, turns, info)
         mismatches = kubelets.idle_mismatches(hosts, info)
-        if objections.told and not found.refusal:
+        if refusals.message and not found.refusal:
             found = dataclasses.replace(
-                found, refusal=objections.told, msg=f"Nothing was changed, because {objections.told}"
+                found, refusal=refusals.message, msg=f"Nothing was changed, because {refusals.message}"
             )
         if mismatches and not found.refusal:
             reasons = " ".join(mismatches.values())
             found = dataclasses.replace(found, refusal=reasons, msg=f"Nothing was changed. {reasons}")
         return dataclasses.replace(
             found,
-            objections=objections.by_host,
+            restart_refusals=refusals.by_host,
             mismatches=mismatches,
-            offers={name: kubelets.offers(info, hosts[name].plan.node) for name in turns},
-            told=[*found.told, *report.unverified_lines(kubelets.unverified_idle(hosts, info))],
-            warnings=[*found.warnings, *kubelets.unreached(hosts, turns, info)],
+            allocatable={name: kubelets.plugin_allocatable(info, hosts[name].plan.node) for name in turns},
+            report_lines=[*found.report_lines, *report.unverified_lines(kubelets.unverified_idle(hosts, info))],
+            warnings=[*found.warnings, *kubelets.unreadable_warnings(hosts, turns, info)],
         )
 
     def _is_last_api(self, decision: KubeletDecision) -> bool:
@@ -205,7 +205,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         info = self._modules.run("node_resource_info", arguments, NodesInfo)
         if info.nodes is None and not self._is_last_api(decision):
             return Comparison(api_reachable=False)
-        why = kubelets.unread(info) if info.nodes is None else ""
+        why = kubelets.read_error(info) if info.nodes is None else ""
         if info.nodes is not None and info.failed:
             # A right that is missing is the same for all of them.
             rights = access.of_kubelets(list(expected), reads_pods=False)
@@ -242,7 +242,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         warnings = [found.warning] if found.warning else []
         if found.refusal:
             admission = _with_refusal(admission, found.refusal)
-        return dataclasses.replace(admission, told=report_lines, warnings=warnings)
+        return dataclasses.replace(admission, report_lines=report_lines, warnings=warnings)
 
     def _with_lease(self, admission: Admission) -> Admission:
         """Acquire the Lease while kubelets are restarted, and see whether another run had it since the plan. In check mode, and in the plan of a
@@ -265,7 +265,10 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         warnings = kubelets.lease_warnings(result)
         lines = [f"WARNING: {warning}" for warning in warnings]
         return dataclasses.replace(
-            admission, lease=lease, warnings=[*admission.warnings, *warnings], told=[*admission.told, *lines]
+            admission,
+            lease=lease,
+            warnings=[*admission.warnings, *warnings],
+            report_lines=[*admission.report_lines, *lines],
         )
 
     def _acquire_lease(self, cluster: t.Any, **more: t.Any) -> LeaseResult:

@@ -44,7 +44,7 @@ class NodeKubeletRollout(KubeletAdmission):
 
     def planned_reports(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
         """What was planned, by host, of its kubelet."""
-        reports = {name: kubelets.report(host) for name, host in self._pass.hosts(hosts).items()}
+        reports = {name: kubelets.host_report(host) for name, host in self._pass.hosts(hosts).items()}
         return {name: {"kubelet": found} if found else {} for name, found in reports.items()}
 
     def turn(self) -> KubeletTurn:
@@ -65,7 +65,7 @@ class NodeKubeletRollout(KubeletAdmission):
         found = KubeletTurn(
             api=self._api_hosts(candidates, changing=batch)[0],
             lease=lease,
-            offered=admission.offers.get(self._play.host) or {},
+            allocatable=admission.allocatable.get(self._play.host) or {},
             # The item in the result of the change has the pass to which it belongs.
             changes=(Item(self._play.host, own.start.pass_id),),
         )
@@ -75,7 +75,7 @@ class NodeKubeletRollout(KubeletAdmission):
         arguments = {"nodes": [node], "requested": False, "running": True, "cluster": admission.cluster}
         info = self._modules.run("node_resource_info", arguments, NodesInfo)
         running = info.of(node).running
-        return dataclasses.replace(found, running=running, unwatched="" if running is not None else info.reason)
+        return dataclasses.replace(found, running=running, unwatched_reason="" if running is not None else info.reason)
 
     def verify(self) -> Verification:
         """Read from the API what became of the restarted kubelet, and warn of what another run has changed there since it was planned."""
@@ -95,7 +95,7 @@ class NodeKubeletRollout(KubeletAdmission):
         node, expected = own.plan.node, kubelets.expected(own.plan, settings)
         compared = {"kubelets": {node: expected}} if kubelets.is_compared(expected) else {}
         pods = {"running_before": {node: turn.running}} if turn.running is not None else {}
-        has_devices = bool(turn.offered) and settings.allocatable_timeout > 0
+        has_devices = bool(turn.allocatable) and settings.allocatable_timeout > 0
         if not (compared or pods or has_devices):
             return Verification()
         # What pods request is not counted: the account need not be allowed to list them.
@@ -104,9 +104,9 @@ class NodeKubeletRollout(KubeletAdmission):
         is_changed = change is not None and change.changed
         problems = [kubelets.kubelet_mismatch(node, info, changed=is_changed)] if compared else []
         if has_devices and not any(problems):
-            info, shortage = self._wait_for_devices(node, turn.offered, info, {**pods, **common})
+            info, shortage = self._wait_for_devices(node, turn.allocatable, info, {**pods, **common})
             problems.append(shortage)
-        problems += [kubelets.loss_of_pods(node, info)] if pods else []
+        problems += [kubelets.pod_losses_error(node, info)] if pods else []
         problem = " ".join(filter(None, problems))
         return Verification(failed=bool(problem), msg=problem, pods=info.of(node).losses if pods else None)
 
@@ -128,7 +128,7 @@ class NodeKubeletRollout(KubeletAdmission):
         name, own, decision = self._play.host, self._pass.own, self._coordinator.decision
         has_turn = bool(own.admission and own.admission.batches) and not self._play.check_mode
         stopped = self._stopping_hosts(decision) if has_turn else ()
-        found = kubelets.judged(name, own, self._coordinator, stopped, has_turn=has_turn)
+        found = kubelets.final_report(name, own, self._coordinator, stopped, has_turn=has_turn)
         planned = ((each, self._pass.host(each)) for each in decision.planned)
         own_report = dict(found.raw) if found else {}
         if rollout.choose_reporter(planned) != name:
@@ -155,13 +155,13 @@ class NodeKubeletRollout(KubeletAdmission):
         turns = {name for batch in decision.batches for name in batch} if not self._play.check_mode else set()
         stopped = rollout.stopped_by(hosts)
         reports = {
-            name: kubelets.judged(name, host, self._coordinator, stopped, has_turn=name in turns)
+            name: kubelets.final_report(name, host, self._coordinator, stopped, has_turn=name in turns)
             for name, host in hosts.items()
         }
         lost = [name for name, host in hosts.items() if host.state == rollout.LOST]
         included = {name: each for name, each in reports.items() if each and name not in decision.excluded}
         lines = [
-            *admission.told,
+            *admission.report_lines,
             *(each for host in hosts.values() if host.verification for each in host.verification.warnings),
             *report.left_alone_lines(kubelets.left_alone(included)),
         ]

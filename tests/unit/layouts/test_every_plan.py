@@ -189,7 +189,7 @@ def test_a_kubelet_is_changed_and_comes_back(node: str, given: dict[str, t.Any])
     written = {change.path for change in plan.files}
     fragment = f"{files.config_dir or kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}"
     assert written <= {fragment, kubelet_layout.DROP_IN, kubelet_generator.GENERATOR}
-    assert kubelet.diff(plan)
+    assert kubelet.diff_files(plan)
     changed = kubelets.after(before, plan)
     sources = {argument.text: argument.variable for argument in changed.layout().service.arguments}
     gained = set(sources) - set(files.command.split())

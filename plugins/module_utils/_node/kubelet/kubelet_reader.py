@@ -263,7 +263,7 @@ def read_settings(arguments: t.Sequence[str], root: str) -> Settings:
 def _read_document(path: str, root: str) -> ConfigDocument:
     try:
         with open_to_read(os.path.join(root, path.lstrip("/"))) as stream:
-            return kubelet_config.parse(TextFile.of(path, stream.read().decode("utf-8")))
+            return kubelet_config.parse_document(TextFile.of(path, stream.read().decode("utf-8")))
     except (OSError, UnicodeDecodeError, Refusal) as exc:
         raise KubeadmError(
             f"the kubelet's configuration {path} on {os.uname().nodename} cannot be read: {exc}"

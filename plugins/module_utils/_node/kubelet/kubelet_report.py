@@ -33,7 +33,7 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
         warn(warning)
     settings = unit.layout.settings
     gates = settings.gates()
-    fields = {kubelet_config.key_of(path): value for path, value in kubelet_config.leaves(settings.config).items()}
+    fields = {kubelet_config.key_of(path): value for path, value in kubelet_config.flatten(settings.config).items()}
     return {
         "node": unit.node_name,
         "cluster": dataclasses.asdict(unit.cluster),
@@ -67,7 +67,7 @@ def _plan_rollback(rollback: Rollback, unit: KubeletUnit) -> tuple[t.Sequence[Ch
     """What reverting a change does: the operations, and the differences of our files."""
     plan = kubelet_undo.plan(rollback, unit.state, force=False)
     others = [change.path for change in plan.files if change.is_foreign]
-    return plan.operations, [entry for entry in kubelet.diff(plan) if entry["after_header"] not in others]
+    return plan.operations, [entry for entry in kubelet.diff_files(plan) if entry["after_header"] not in others]
 
 
 def _sources(settings: kubelet_config.Settings, field: str, key: str) -> list[str]:
@@ -76,7 +76,7 @@ def _sources(settings: kubelet_config.Settings, field: str, key: str) -> list[st
 
 def _describe_manager(policy: kubelet_policies.Policy, unit: KubeletUnit) -> Json:
     """The policy of a resource manager, and that of its state file."""
-    settings, remembered = unit.layout.settings, unit.state.remembered
+    settings, remembered = unit.layout.settings, unit.state.state_policies
     return {
         "policy": policy.value(settings),
         "state_file": os.path.join(unit.root, policy.state_file) if policy.state_file else None,
@@ -92,7 +92,7 @@ def _describe_rejoin(unit: KubeletUnit) -> Json | None:
     base = unit.state.without_ours().layout()
     return {
         "at": unit.state.joined,
-        "overrides": [each._asdict() for each in rejoining.overrides(unit.state.record, base)],
+        "overrides": [each._asdict() for each in rejoining.find_overrides(unit.state.record, base)],
     }
 
 
@@ -104,7 +104,7 @@ def _describe_process(unit: KubeletUnit, host: Host) -> Json | None:
 
 def _blocker(unit: KubeletUnit) -> str | None:
     try:
-        kubelet.refuse_unreachable(unit.state)
+        kubelet.refuse_unsupported_unit(unit.state)
     except Refusal as exc:
         return str(exc)
     return None

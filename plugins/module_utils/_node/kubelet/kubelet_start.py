@@ -14,7 +14,7 @@ from ..._engine.engine_errors import CredentialError
 from ..._engine.files import open_to_read
 from ..._engine.kubeconfig import load_config, naming_kubeconfig, select_context
 from ..._plan.common.errors import Refusal
-from ..._plan.kubelet.config import Settings, sets
+from ..._plan.kubelet.config import Settings, sets_field
 from ..._plan.kubernetes import flags
 from .kubelet_units import KubeletUnit
 
@@ -107,7 +107,7 @@ def require_files(unit: KubeletUnit, settings: Settings, *, force: bool) -> list
 
 def _setting_name(path: tuple[str, ...], settings: Settings) -> str:
     """The name of what sets a field: the flag, or else the field itself."""
-    return next((f"--{flag.name}" for flag in settings.given if sets(flag.name, path)), ".".join(path))
+    return next((f"--{flag.name}" for flag in settings.command_flags if sets_field(flag.name, path)), ".".join(path))
 
 
 def refuse_unread_directory(arguments: t.Sequence[str]) -> None:

@@ -133,7 +133,7 @@ class KubeletSteps(TransactionSteps[Desired]):
         changing = plan if plan and plan.operations else None
         rollback = observed.previous.rollback if observed and changing else None
         return {
-            **self._report(plan, kubelet.diff(changing) if changing and self._diff else ()),
+            **self._report(plan, kubelet.diff_files(changing) if changing and self._diff else ()),
             "files": [path_with_target(change.path) for change in changing.files] if changing else [],
             "control_plane": self._control_plane,
             "problem": self._problem or None,

@@ -113,7 +113,7 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
         version=minor_version_of(command[0], run),
         running=running,
         host=files.host,
-        remembered=_read_state_policies(kubelet_layout.root_dir(command)),
+        state_policies=_read_state_policies(kubelet_layout.root_dir(command)),
         generator=read_version(kubelet_generator.GENERATOR),
         joined=joined_again(KUBELET_NAME, joined_at(command)),
     )

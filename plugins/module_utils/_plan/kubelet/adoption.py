@@ -21,27 +21,27 @@ from . import config as kubelet_config
 from .config import ARGS, CONFIG, GATES, TAINTS
 from .layout import UNIT, Layout
 
-_Place = tuple[str, str]
+_SettingKey = tuple[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
-class Move:
-    """What is taken out of one file: its text then, the (name, text) of each entry, and whose settings they are."""
+class AdoptedFile:
+    """A file without the entries that were adopted from it: its text, the (name, text) of each entry, and the settings that they set."""
 
     text: str
     entries: tuple[tuple[str, str], ...]
     places: tuple[tuple[str, str], ...]
 
 
-def take_out(
-    named: t.Sequence[_Place], layout: Layout, texts: t.Mapping[str, str | None], host: str
-) -> dict[str, Move]:
+def extract_settings(
+    named: t.Sequence[_SettingKey], layout: Layout, texts: t.Mapping[str, str | None], host: str
+) -> dict[str, AdoptedFile]:
     """Take the named settings out of the files that set the unit's variables: what changes, by path.
 
     texts: those of environment files, and of the unit's own. host: the name of the host.
     """
-    moves: dict[str, Move] = {}
-    for flag in layout.settings.given:
+    files: dict[str, AdoptedFile] = {}
+    for flag in layout.settings.command_flags:
         argument = layout.service.arguments[flag.index]
         if argument.variable is None:
             continue
@@ -49,37 +49,39 @@ def take_out(
         if mine:
             variable = layout.service.variables[argument.variable]
             path = variable.source.path
-            before = moves.get(path) or Move(texts[path] or "", (), ())
-            text = _without(before.text, variable, host, argument, flag, [key for dummy, key in mine])
-            moves[path] = Move(text, (*before.entries, (f"--{flag.name}", flag.text)), (*before.places, *mine))
-    return moves
+            before = files.get(path) or AdoptedFile(texts[path] or "", (), ())
+            text = _remove_entry(before.text, variable, host, argument, flag, [key for dummy, key in mine])
+            files[path] = AdoptedFile(text, (*before.entries, (f"--{flag.name}", flag.text)), (*before.places, *mine))
+    return files
 
 
-def is_movable(argument: Argument, flag: flags.Flag, field: str, key: str, named: t.Sequence[_Place]) -> bool:
-    """Whether a flag can be taken out of the file that it comes from, and says one of the named settings only."""
+def is_movable(argument: Argument, flag: flags.Flag, field: str, key: str, named: t.Sequence[_SettingKey]) -> bool:
+    """Whether a flag can be taken out of the file that it comes from, and sets one of the named settings only."""
     is_word = argument.variable is not None and not is_foreign(argument.source.path)
-    return is_word and _says(flag, field, key, named)
+    return is_word and _sets_only(flag, field, key, named)
 
 
 def is_foreign(path: str) -> bool:
-    """Whether a file is neither the administrator's nor kubeadm's: what is taken out of it comes back by itself."""
+    """Whether a file is neither the administrator's nor kubeadm's: an entry that is removed from it comes back by itself."""
     return path.startswith(("/usr/", "/lib/", "/run/"))
 
 
-def _says(flag: flags.Flag, field: str, key: str, named: t.Sequence[_Place]) -> bool:
-    """Whether a flag says this setting and nothing else that would be lost with it."""
+def _sets_only(flag: flags.Flag, field: str, key: str, named: t.Sequence[_SettingKey]) -> bool:
+    """Whether a flag sets this setting and nothing else that would be lost with it."""
     if field == GATES:
         return flag.name == flags.FEATURE_GATES and key in flags.gate_values(flags.parse_gates([flag.text]))
     if field == CONFIG:
         path = kubelet_config.path_of(key)
-        return kubelet_config.sets(flag.name, path) and not kubelet_config.sets(flag.name, path[:-1] or ("",))
+        return kubelet_config.sets_field(flag.name, path) and not kubelet_config.sets_field(
+            flag.name, path[:-1] or ("",)
+        )
     if field == ARGS:
         return flag.name == key
     taints = [kubelet_config.taint_key(taint) for taint in kubelet_config.parse_taints(flag.text)]
     return flag.name == kubelet_config.REGISTER_WITH_TAINTS and all((TAINTS, taint) in named for taint in taints)
 
 
-def _without(
+def _remove_entry(
     text: str, variable: Variable, host: str, argument: Argument, flag: flags.Flag, keys: t.Sequence[str]
 ) -> str:
     """A file without an entry of a variable; of feature gates, without the named ones. Verified by reading it again."""
@@ -87,9 +89,9 @@ def _without(
     if flag.name == flags.FEATURE_GATES:
         gates = {gate: value for gate, value in flags.parse_gates([flag.text]).items() if gate not in keys}
         left = f"--{flags.FEATURE_GATES}={flags.render_gates(gates)}" if gates else ""
-    before, source = _words(text, variable, host), variable.source
-    taken = [argument.text, *([flag.text] if flag.split else [])]
-    entry = r"\s+".join(map(re.escape, taken))
+    before, source = _variable_words(text, variable, host), variable.source
+    words = [argument.text, *([flag.text] if flag.split else [])]
+    entry = r"\s+".join(map(re.escape, words))
     lines = lines_of(text)
     head, tail = "".join(lines[: source.line - 1]), "".join(lines[source.line - 1 :])
     pattern = rf"(?<![^\s\"'=])({entry})(?![^\s\"'])(?P<space>[ \t]*)"
@@ -97,26 +99,26 @@ def _without(
     if not left:
         # A blank behind a backslash stays: without it the next line would be a part of this one.
         changed = re.sub(r"(?<!\\)[ \t]+(?=[\"']?\n?$)", "", changed, count=1) if changed.count("\n") <= 1 else changed
-    position = next((n for n in range(len(before)) if before[n : n + len(taken)] == taken), 0)
-    wanted = [*before[:position], *([left] if left else []), *before[position + len(taken) :]]
-    if count != 1 or _words(head + changed, variable, host) != wanted:
+    position = next((n for n in range(len(before)) if before[n : n + len(words)] == words), 0)
+    expected = [*before[:position], *([left] if left else []), *before[position + len(words) :]]
+    if count != 1 or _variable_words(head + changed, variable, host) != expected:
         raise Refusal(
-            f"adopt: {' '.join(taken)} cannot be removed from {source} without changing more than that. Remove it manually, run"
+            f"adopt: {' '.join(words)} cannot be removed from {source} without changing more than that. Remove it manually, run"
             " systemctl daemon-reload and systemctl restart kubelet, and run again."
         )
     return head + changed
 
 
-def _words(text: str, variable: Variable, host: str) -> list[str]:
+def _variable_words(text: str, variable: Variable, host: str) -> list[str]:
     """What a variable gives as words when the file that sets it has this text."""
     path = variable.source.path
     found = file_variables(path, text) if variable.from_file else unit_variables(TextFile.of(path, text), UNIT, host)
     return split_words(found[variable.name].value, variable.source) if variable.name in found else []
 
 
-def account_for(
+def update_adopted(
     known: t.Mapping[str, Owned],
-    moved: t.Mapping[str, Move],
+    moved: t.Mapping[str, AdoptedFile],
     owned: Record,
     former: Record,
     texts: t.Mapping[str, str | None],
@@ -126,7 +128,7 @@ def account_for(
     owned, former: what is ours after the change, and before it. texts: of the files of others.
     """
     adopted: dict[str, Owned] = {}
-    returned: dict[str, str] = {}
+    restored: dict[str, str] = {}
     warnings: list[str] = []
     for path in {**known, **moved}:
         before = texts.get(path)
@@ -143,12 +145,12 @@ def account_for(
                     f"the former entries of {path} for {', '.join(dropped)} are not restored there before all that was adopted from it is reverted."
                 )
         elif before is not None and text_digest(before) == known[path].set["sha256"]:
-            returned[path] = base64.b64decode(original).decode("utf-8")
+            restored[path] = base64.b64decode(original).decode("utf-8")
         else:
             warnings.append(
                 f"{path} was changed since entries were removed from it, so they are not restored: check its content."
             )
-    return adopted, returned, warnings
+    return adopted, restored, warnings
 
 
 def _encode(text: str) -> str:

@@ -31,7 +31,7 @@ FieldPath = tuple[str, ...]
 GATES, CONFIG, ARGS, TAINTS = "feature_gates", "config", "args", "register_with_taints"
 REGISTER_WITH_TAINTS = "register-with-taints"
 # Flags whose field has another name, or lies deeper. All others have the field's name in kebab case.
-_FIELDS: dict[str, FieldPath] = {
+_FIELDS_BY_FLAG: dict[str, FieldPath] = {
     "anonymous-auth": ("authentication", "anonymous", "enabled"),
     "authentication-token-webhook": ("authentication", "webhook", "enabled"),
     "authentication-token-webhook-cache-ttl": ("authentication", "webhook", "cacheTTL"),
@@ -62,7 +62,7 @@ _FIELDS: dict[str, FieldPath] = {
     "vmodule": ("logging", "vmodule"),
 }
 # Flags of lists and mappings: each occurrence adds to those before. Of the others the last one counts.
-_ADDED = frozenset(
+_CUMULATIVE_FLAGS = frozenset(
     (
         "allowed-unsafe-sysctls",
         "cluster-dns",
@@ -94,13 +94,13 @@ def path_of(key: str) -> FieldPath:
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in key.split("/"))
 
 
-def leaves(data: t.Mapping[str, t.Any], above: FieldPath = ()) -> dict[FieldPath, t.Any]:
+def flatten(data: t.Mapping[str, t.Any], above: FieldPath = ()) -> dict[FieldPath, t.Any]:
     """Every value of nested mappings by its path. Lists are values, empty mappings are nothing."""
     found: dict[FieldPath, t.Any] = {}
     for name, value in data.items():
         path = (*above, str(name))
         if isinstance(value, dict):
-            found.update(leaves(value, path))
+            found.update(flatten(value, path))
         else:
             found[path] = value
     return found
@@ -168,7 +168,7 @@ def merge_order(path: str) -> list[str]:
     return path.split("/")
 
 
-def parse(file: TextFile) -> ConfigDocument:
+def parse_document(file: TextFile) -> ConfigDocument:
     """Read a configuration file. Raises Refusal when the kubelet could not."""
     try:
         data = configuration.load(file.text)
@@ -205,24 +205,24 @@ class Settings:
         return merged
 
     @property
-    def given(self) -> list[flags.Flag]:
+    def command_flags(self) -> list[flags.Flag]:
         """The command line's flags."""
         return flags.parse([argument.text for argument in self.arguments])
 
     def gates(self) -> dict[str, t.Any]:
         """Feature gates by name."""
         gates = self.config.get("featureGates")
-        on_command_line = flags.gate_values(flags.parse_gates(flags.values(self.given, flags.FEATURE_GATES)))
+        on_command_line = flags.gate_values(flags.parse_gates(flags.values(self.command_flags, flags.FEATURE_GATES)))
         return {**(gates if isinstance(gates, dict) else {}), **on_command_line}
 
     def field(self, path: FieldPath, like: t.Any = None) -> t.Any:
         """A field's value. One that a flag sets is given as C(like) when the flag's text means the same."""
-        found = [flag for flag in self.given if sets(flag.name, path)]
+        found = [flag for flag in self.command_flags if sets_field(flag.name, path)]
         if not found:
             return value_at(self.config, path)
         texts = [flag.text for flag in found]
-        text = flags.join_values(texts) if found[-1].name in _ADDED else texts[-1]
-        return like if like is not None and text in texts_of(like) else text
+        text = flags.join_values(texts) if found[-1].name in _CUMULATIVE_FLAGS else texts[-1]
+        return like if like is not None and text in flag_texts(like) else text
 
     def pairs(self, name: str) -> dict[str, str] | None:
         """A field that is a mapping of texts, or its form as a flag: C(cpu=1,memory=1Gi), C(memory.available<100Mi).
@@ -237,7 +237,7 @@ class Settings:
 
     def flag(self, name: str, like: t.Any = None) -> list[str] | None:
         """A flag's values: all of them to compare with a list of several, else the one that counts."""
-        texts = flags.values(self.given, name)
+        texts = flags.values(self.command_flags, name)
         return None if not texts else texts if like is not None and len(like) > 1 else texts[-1:]
 
     def taints(self) -> dict[str, str]:
@@ -267,27 +267,27 @@ class Settings:
 
     def flags_for(self, field: str, key: str) -> list[flags.Flag]:
         """The flags that set a setting."""
-        return [flag for flag in self.given if _concerns(flag, field, key)]
+        return [flag for flag in self.command_flags if _sets_key(flag, field, key)]
 
 
-def _concerns(flag: flags.Flag, field: str, key: str) -> bool:
+def _sets_key(flag: flags.Flag, field: str, key: str) -> bool:
     if field == GATES:
         return flag.name == flags.FEATURE_GATES and key in flags.gate_values(flags.parse_gates([flag.text]))
     if field == CONFIG:
-        return sets(flag.name, path_of(key))
+        return sets_field(flag.name, path_of(key))
     return flag.name == (key if field == ARGS else REGISTER_WITH_TAINTS)
 
 
-def sets(flag: str, path: FieldPath) -> bool:
+def sets_field(flag: str, path: FieldPath) -> bool:
     """Whether a flag sets a field of the configuration, or one above it."""
-    target = _FIELDS.get(flag)
+    target = _FIELDS_BY_FLAG.get(flag)
     if target is None:
         return flag.replace("-", "").lower() == path[0].lower()
     return path[: len(target)] == target
 
 
-def texts_of(value: t.Any) -> list[str]:
-    """The ways in which a flag may say a value."""
+def flag_texts(value: t.Any) -> list[str]:
+    """The texts of a flag with a value."""
     if isinstance(value, bool):
         return sorted(flags.TRUE if value else flags.FALSE)
     if isinstance(value, list):
@@ -299,7 +299,7 @@ def texts_of(value: t.Any) -> list[str]:
 
 
 def taint_key(taint: t.Mapping[str, t.Any]) -> str:
-    """What tells a taint from others: key and effect."""
+    """The identity of a taint: key and effect."""
     return f"{taint['key']}:{taint['effect']}"
 
 

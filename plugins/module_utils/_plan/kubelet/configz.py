@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a running kubelet says of itself in C(/configz), held against what was asked for.
+"""The configuration that a running kubelet reports in C(/configz), compared with the desired one.
 
-The kubelet answers with defaults filled in, flags and gates merged, durations spelt its own way (C(240m) comes back as
+The kubelet responds with defaults filled in, flags and gates merged, durations spelt its own way (C(240m) comes back as
 C(4h0m0s)), most quantities as they were written, and fields that are zero omitted. So values are compared, not texts.
 """
 
@@ -23,7 +23,7 @@ from .config import CONFIG, GATES
 
 @dataclasses.dataclass(frozen=True)
 class ConfigDifference:
-    """A setting that the running kubelet has otherwise than asked for. found: None when it says nothing about it."""
+    """A setting that the running kubelet has otherwise than desired. found: None when it does not report it."""
 
     field: str
     key: str
@@ -31,13 +31,13 @@ class ConfigDifference:
     found: t.Any
 
 
-def differences(asked: t.Any, running: t.Mapping[str, t.Any]) -> list[ConfigDifference]:
-    """Where a running kubelet differs from what was asked for.
+def differences(desired: t.Any, running: t.Mapping[str, t.Any]) -> list[ConfigDifference]:
+    """Where a running kubelet differs from what is desired.
 
-    asked: C(feature_gates) and C(config) as the module C(kubelet) takes them. What is null there is not compared, because
+    desired: C(feature_gates) and C(config) as the module C(kubelet) takes them. What is null there is not compared, because
     any default is right then. running: the kubelet's own KubeletConfiguration. Raises Refusal for what is no such desired state.
     """
-    gates = {gate: option_values.parse_gate(gate, value) for gate, value in _mapping(asked, GATES).items()}
+    gates = {gate: option_values.parse_gate(gate, value) for gate, value in _mapping(desired, GATES).items()}
     now = running.get("featureGates") or {}
     # A gate that is omitted has its default, which may be either.
     found = [
@@ -45,15 +45,15 @@ def differences(asked: t.Any, running: t.Mapping[str, t.Any]) -> list[ConfigDiff
         for gate, value in gates.items()
         if value is not now.get(gate)
     ]
-    for path, value in kubelet_config.leaves(_mapping(asked, CONFIG)).items():
-        really = kubelet_config.value_at(running, path)
-        if not same(value, really):
-            found.append(ConfigDifference(CONFIG, kubelet_config.key_of(path), value, really))
+    for path, value in kubelet_config.flatten(_mapping(desired, CONFIG)).items():
+        running_value = kubelet_config.value_at(running, path)
+        if not is_same(value, running_value):
+            found.append(ConfigDifference(CONFIG, kubelet_config.key_of(path), value, running_value))
     return [difference for difference in found if difference.expected is not None]
 
 
-def reverted(operations: t.Iterable[Change]) -> tuple[dict[str, dict[str, t.Any]], list[str]]:
-    """What a running kubelet is asked after a change was reverted, as C(differences) takes it; and the keys of gates and fields with which it cannot
+def reverted_values(operations: t.Iterable[Change]) -> tuple[dict[str, dict[str, t.Any]], list[str]]:
+    """What is desired of a running kubelet after a change was reverted, as C(differences) takes it; and the keys of gates and fields with which it cannot
     be compared."""
     values: dict[str, dict[str, t.Any]] = {GATES: {}, CONFIG: {}}
     rest = []
@@ -66,35 +66,42 @@ def reverted(operations: t.Iterable[Change]) -> tuple[dict[str, dict[str, t.Any]
     return values, rest
 
 
-def _is_comparable(back: Change) -> bool:
-    """Whether it tells a value that went back. Nothing, and a zero as in the files of kubeadm, stand for a default of the kubelet. A text in place of
+def _is_comparable(change: Change) -> bool:
+    """Whether a restored value can be compared. Nothing, and a zero as in the files of kubeadm, stand for a default of the kubelet. A text in place of
     another type is that of a flag."""
-    is_of_flag = isinstance(back.after, str) and not isinstance(back.before, (str, type(None)))
-    return isinstance(back.after, bool) or not (is_of_flag or same(back.after, None))
+    is_of_flag = isinstance(change.after, str) and not isinstance(change.before, (str, type(None)))
+    return isinstance(change.after, bool) or not (is_of_flag or is_same(change.after, None))
 
 
-def _mapping(asked: t.Any, field: str) -> dict[str, t.Any]:
-    value = asked.get(field) or {} if isinstance(asked, dict) and not {*asked} - {GATES, CONFIG} else None
+def _mapping(desired: t.Any, field: str) -> dict[str, t.Any]:
+    value = desired.get(field) or {} if isinstance(desired, dict) and not {*desired} - {GATES, CONFIG} else None
     if not isinstance(value, dict):
-        raise Refusal(f"invalid kubelets {asked!r}: must be a mapping with {GATES} and {CONFIG}.")
+        raise Refusal(f"invalid kubelets {desired!r}: must be a mapping with {GATES} and {CONFIG}.")
     return value
 
 
-def same(asked: t.Any, found: t.Any) -> bool:
+def is_same(desired: t.Any, found: t.Any) -> bool:
     """Whether two values of a field mean the same. found: None when the field is omitted."""
     if found is None:
-        return not asked or quantities.parse_duration(asked) == 0
-    if isinstance(asked, list) and isinstance(found, list):
-        return len(asked) == len(found) and all(map(same, asked, found))
-    if isinstance(asked, dict) and isinstance(found, dict):
-        return all(same(asked.get(key), found.get(key)) if key in asked else not found[key] for key in {*asked, *found})
-    if isinstance(asked, bool) or isinstance(found, bool):
-        return asked is found
-    return asked == found or _as_number(asked, found, quantities.parse_duration) or _as_number(asked, found, _quantity)
+        return not desired or quantities.parse_duration(desired) == 0
+    if isinstance(desired, list) and isinstance(found, list):
+        return len(desired) == len(found) and all(map(is_same, desired, found))
+    if isinstance(desired, dict) and isinstance(found, dict):
+        return all(
+            is_same(desired.get(key), found.get(key)) if key in desired else not found[key]
+            for key in {*desired, *found}
+        )
+    if isinstance(desired, bool) or isinstance(found, bool):
+        return desired is found
+    return (
+        desired == found
+        or _is_same_number(desired, found, quantities.parse_duration)
+        or _is_same_number(desired, found, _quantity)
+    )
 
 
-def _as_number(asked: t.Any, found: t.Any, read: t.Callable[[t.Any], Fraction | None]) -> bool:
-    value = read(asked)
+def _is_same_number(desired: t.Any, found: t.Any, read: t.Callable[[t.Any], Fraction | None]) -> bool:
+    value = read(desired)
     return value is not None and value == read(found)
 
 

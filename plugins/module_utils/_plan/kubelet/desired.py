@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The desired state of a kubelet: what a task asks for, checked and in canonical form."""
+"""The desired state of a kubelet: the options of a task, checked and in canonical form."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FIXED_FIELDS = ("containerRuntimeEndpoint", "staticPodPath", "staticPodURL")
 
 @dataclasses.dataclass(frozen=True)
 class Desired:
-    """What a task asks for, checked and in canonical form: field -> key -> value, None to remove.
+    """The options of a task, checked and in canonical form: field -> key -> value, None to remove.
 
     complete: the fields of which everything else that we own goes back.
     """
@@ -61,9 +61,9 @@ def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
     """Turn module parameters into a desired state. Raises Refusal for values that no kubelet could take."""
     values: Values = {
         GATES: {gate: option_values.parse_gate(gate, value) for gate, value in (params[GATES] or {}).items()},
-        CONFIG: _config(params[CONFIG] or {}),
-        ARGS: {flags.normalise(name): _argument(name, value) for name, value in (params[ARGS] or {}).items()},
-        TAINTS: {kubelet_config.taint_key(taint): _taint(taint) for taint in params[TAINTS] or []},
+        CONFIG: _parse_config(params[CONFIG] or {}),
+        ARGS: {flags.normalise(name): _parse_argument(name, value) for name, value in (params[ARGS] or {}).items()},
+        TAINTS: {kubelet_config.taint_key(taint): _parse_taint(taint) for taint in params[TAINTS] or []},
     }
     option_values.refuse_duplicates(ARGS, [flags.normalise(name) for name in params[ARGS] or {}])
     option_values.refuse_duplicates(TAINTS, [kubelet_config.taint_key(taint) for taint in params[TAINTS] or []])
@@ -72,7 +72,7 @@ def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
     return Desired(values, params["state"], complete, params["adopt"], params["force"])
 
 
-def _argument(name: str, value: t.Any) -> list[str] | None:
+def _parse_argument(name: str, value: t.Any) -> list[str] | None:
     if flags.normalise(name) in _FIXED_FLAGS:
         raise Refusal(
             f"args: --{name} decides what this node is and where its kubelet keeps its data; it is not changed here."
@@ -80,7 +80,7 @@ def _argument(name: str, value: t.Any) -> list[str] | None:
     return option_values.parse_argument(name, value, _OWN_OPTION)
 
 
-def _config(config: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _parse_config(config: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     for name, option in (("featureGates", GATES), ("registerWithTaints", TAINTS)):
         if name in config:
             raise Refusal(f"config: {name} is merged entry by entry; use the option {option} instead.")
@@ -90,14 +90,14 @@ def _config(config: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     for name in ("apiVersion", "kind"):
         if name in config:
             raise Refusal(f"config: invalid field {name}: must be a setting of KubeletConfiguration.")
-    leaves = kubelet_config.leaves(config)
+    leaves = kubelet_config.flatten(config)
     for path, value in leaves.items():
         if isinstance(value, str):
             option_values.require_text(CONFIG, kubelet_config.key_of(path), value)
     return {kubelet_config.key_of(path): value for path, value in leaves.items()}
 
 
-def _taint(taint: t.Mapping[str, t.Any]) -> str:
+def _parse_taint(taint: t.Mapping[str, t.Any]) -> str:
     """The value of a taint. It is written as that of a Node, so that both are the same taint."""
     key = node_names.check_taint(taint["key"], TAINTS)
     if taint["effect"] not in node_names.EFFECTS:

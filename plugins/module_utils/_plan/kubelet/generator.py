@@ -176,7 +176,7 @@ def as_loaded(unit: t.Sequence[TextFile], *, installed: bool) -> list[TextFile]:
     return replace_file(others, DERIVED, FileVersion(text.encode("utf-8"), 0o644))
 
 
-def read(unit: t.Sequence[TextFile], environment: t.Mapping[str, str | None], host: str) -> Service:
+def read_derived(unit: t.Sequence[TextFile], environment: t.Mapping[str, str | None], host: str) -> Service:
     """The service that these files make. What our generator derived is said to stand where it was derived from."""
     service = read_service(unit, environment, host)
     others = replace_file(unit, DERIVED, None)

@@ -96,7 +96,7 @@ class Admission(Comparison):
     """Of the step admit. files: what the host includes. batches, before: its batch as a list, and the hosts of the one before it. The rest is of the
     coordinator.
 
-    told: lines for people. objections: against the restart of single hosts. offers: what device plugins offer before it, by host; None where that is
+    report_lines: for people. restart_refusals: against the restart of single hosts. allocatable: of device plugins before it, by host; None where that is
     not known.
     """
 
@@ -105,22 +105,22 @@ class Admission(Comparison):
     batches: t.Sequence[t.Sequence[str]] = ()
     before: t.Sequence[str] = ()
     cluster: t.Any = None
-    told: t.Sequence[str] = ()
-    objections: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    offers: t.Mapping[str, t.Mapping[str, int] | None] = dataclasses.field(default_factory=dict)
+    report_lines: t.Sequence[str] = ()
+    restart_refusals: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    allocatable: t.Mapping[str, t.Mapping[str, int] | None] = dataclasses.field(default_factory=dict)
     lease: LeaseState | None = typed.field_of(LeaseState)
 
 
 @dataclasses.dataclass(frozen=True)
 class KubeletTurn(Turn):
-    """Of the step turn. offered: what device plugins offer before the restart. running: the pods that run then; None with unwatched, why they are
+    """Of the step turn. allocatable: what device plugins offer before the restart. running: the pods that run then; None with unwatched_reason, why they are
     not known."""
 
     api: ApiHost | None = typed.field_of(ApiHost.parse)
     lease: LeaseState | None = typed.field_of(LeaseState)
-    offered: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
+    allocatable: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
     running: t.Mapping[str, t.Any] | None = None
-    unwatched: str = ""
+    unwatched_reason: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ from . import config as kubelet_config
 from . import generator as kubelet_generator
 from . import layout as kubelet_layout
 from .layout import FRAGMENT, Layout
-from .manager_policies import Remembered
+from .manager_policies import StateFilePolicies
 
 Versions = t.Mapping[str, t.Optional[FileVersion]]
 
@@ -29,7 +29,7 @@ class State:
     unit: the unit's file and its drop-ins, in systemd's order. environment: each environment file, None for one that is not there.
     main: the file of C(--config). fragments: the files of the C(--config-dir) that is used, or that would be.
     record: what we own. version: the kubelet's. running: the command line of its process, None when it is down. host: its name.
-    newer: files of others, its binary among them, that changed after that process was started. remembered: its state files.
+    newer: files of others, its binary among them, that changed after that process was started. state_policies: its state files.
     generator: ours, None when it is not there. joined: when the node was joined again after our last change, UTC; empty when it was not.
     """
 
@@ -42,7 +42,7 @@ class State:
     running: tuple[str, ...] | None
     host: str
     newer: tuple[str, ...] = ()
-    remembered: Remembered = dataclasses.field(default_factory=dict)
+    state_policies: StateFilePolicies = dataclasses.field(default_factory=dict)
     generator: FileVersion | None = None
     joined: str = ""
 
@@ -74,8 +74,8 @@ class State:
 
     def layout(self, *, reads_fragments: bool = False) -> Layout:
         """What its files make of the kubelet. reads_fragments: although its command line does not say so."""
-        service = kubelet_generator.read(self.unit, self.variables, self.host)
-        return kubelet_layout.layout(service, self.main, self.fragments, reads_fragments=reads_fragments)
+        service = kubelet_generator.read_derived(self.unit, self.variables, self.host)
+        return kubelet_layout.make_layout(service, self.main, self.fragments, reads_fragments=reads_fragments)
 
     def with_files(self, versions: Versions) -> State:
         """The same when these files are so, None for one that does not exist, and systemd loaded them.

@@ -25,7 +25,7 @@ def plan(rollback: Rollback | None, state: State, *, force: bool, warnings: t.Se
 
     force: as in the module's option. Raises Refusal for what cannot be done safely.
     """
-    live = kubelet.changeable(state)
+    live = kubelet.check_changeable(state)
     if rollback is None or rollback.is_done:
         return KubeletPlan(live, live, (), None, (), (), state.record, tuple(warnings))
     rollback.refuse_foreign_edits()
@@ -34,7 +34,7 @@ def plan(rollback: Rollback | None, state: State, *, force: bool, warnings: t.Se
     files = [KubeletFileChange(file.path, file.now, file.former) for file in rollback.component_files]
     former = state.with_files({file.path: file.after for file in files})
     after = former.layout()
-    _refuse_sleeping_fragments(state, live, after, force=force)
+    _refuse_unread_fragments(state, live, after, force=force)
     if any(file.path == kubelet_layout.DROP_IN for file in files):
         _refuse_outdated_drop_in(former, after, rollback)
     return KubeletPlan(
@@ -51,27 +51,27 @@ def plan(rollback: Rollback | None, state: State, *, force: bool, warnings: t.Se
     )
 
 
-def _refuse_sleeping_fragments(state: State, live: Layout, after: Layout, *, force: bool) -> None:
+def _refuse_unread_fragments(state: State, live: Layout, after: Layout, *, force: bool) -> None:
     wakes = kubelet_layout.config_dir(live.command) is None and kubelet_layout.config_dir(after.command) is not None
     if wakes and not force:
-        kubelet.refuse_sleeping_fragments(state.foreign_fragments)
+        kubelet.refuse_unread_fragments(state.foreign_fragments)
 
 
 def _refuse_outdated_drop_in(former: State, after: Layout, rollback: Rollback) -> None:
-    """Our drop-in repeats what the unit said when it was written. A former one may repeat what does not hold any more."""
+    """Our drop-in repeats values of the unit from when it was written. Those of a former one may be outdated."""
     ours = next((file for file in former.unit if file.path == kubelet_layout.DROP_IN), None)
     if ours is None:
         return
-    theirs = former.without_ours().layout().service.variables
-    for name, said in unit_variables(ours, UNIT, former.host).items():
-        counts, below = after.service.variables[name], theirs.get(name)
+    foreign_variables = former.without_ours().layout().service.variables
+    for name, variable in unit_variables(ours, UNIT, former.host).items():
+        effective, foreign = after.service.variables[name], foreign_variables.get(name)
         why = None
         if f"${name}" not in after.service.words:
             why = f"ExecStart in {after.service.arguments[0].source} does not use ${name} any more"
-        elif counts.source.path != ours.path:
-            why = f"{counts.source} sets {name} after it"
-        elif below is not None and not f"{said.value} ".startswith(f"{below.value.strip()} "):
-            why = f"{below.source} sets {name} to another value than it did then"
+        elif effective.source.path != ours.path:
+            why = f"{effective.source} sets {name} after it"
+        elif foreign is not None and not f"{variable.value} ".startswith(f"{foreign.value.strip()} "):
+            why = f"{foreign.source} sets {name} to another value than it did then"
         if why is not None:
             raise Refusal(
                 f"state: previous would revert transaction {rollback.transaction} on {rollback.node}, but {why}, and the former {ours.path}"

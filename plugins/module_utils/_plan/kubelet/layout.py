@@ -22,10 +22,10 @@ CONFIG_DIR = "/etc/kubernetes/kubelet.conf.d"
 _DEFAULT_ROOT = "/var/lib/kubelet"
 # The kubelet merges in alphabetic order, and the last one wins.
 FRAGMENT = "zz-nodecraft-kubeadm.conf"
-# kubeadm's variable for the arguments that say where the configuration is.
+# kubeadm's variable for the arguments with the paths of the configuration.
 HOOK = "KUBELET_CONFIG_ARGS"
 # They are unset until kubeadm or the administrator writes them into a file, which then wins over every drop-in.
-_MEANT_FOR_FILES = ("KUBELET_KUBEADM_ARGS", "KUBELET_EXTRA_ARGS")
+_FILE_VARIABLES = ("KUBELET_KUBEADM_ARGS", "KUBELET_EXTRA_ARGS")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,20 +56,20 @@ def config_dir(arguments: t.Sequence[str]) -> str | None:
     return flags.last_value(arguments, "config-dir")
 
 
-def layout(
+def make_layout(
     service: Service, main: TextFile | None, fragments: t.Sequence[TextFile], *, reads_fragments: bool = False
 ) -> Layout:
     """Work out what its service and these files make of a kubelet. reads_fragments: although the command line does not say so."""
     files = [main] if main else []
     if reads_fragments or config_dir(service.command):
         files += sorted(fragments, key=lambda file: kubelet_config.merge_order(file.path))
-    return Layout(service, Settings(service.arguments, tuple(kubelet_config.parse(file) for file in files)))
+    return Layout(service, Settings(service.arguments, tuple(kubelet_config.parse_document(file) for file in files)))
 
 
 def free_variable(service: Service) -> str | None:
     """The variable by which a unit takes arguments of ours, None when there is none: one that ExecStart splits into words,
     and that our drop-in can set. kubeadm's own before all, then one that nothing sets, because of the others our drop-in
-    repeats what the unit says; the later on the command line the better, because the last flag wins."""
+    repeats the value of the unit; the later on the command line the better, because the last flag wins."""
     words = [word[1:] for word in service.words if word.startswith("$") and word[1:].isidentifier()]
     free = [
         name
@@ -78,7 +78,7 @@ def free_variable(service: Service) -> str | None:
     ]
     if HOOK in free:
         return HOOK
-    free = [name for name in free if name not in _MEANT_FOR_FILES]
+    free = [name for name in free if name not in _FILE_VARIABLES]
     unset = [name for name in free if name not in service.variables]
     return next(reversed(unset or free), None)
 

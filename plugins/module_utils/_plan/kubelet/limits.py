@@ -46,7 +46,7 @@ def allocatable(limits: Limits, capacity: t.Mapping[str, str]) -> dict[str, Frac
     try:
         _matches("", [*limits["unsafe_sysctls"], *limits["withdrawn_sysctls"]])
         left = {
-            name: _left(quantities.parse(capacity[name]), amounts)
+            name: _remaining(quantities.parse(capacity[name]), amounts)
             for name, amounts in limits["reserved"].items()
             if name in capacity
         }
@@ -60,16 +60,16 @@ def allocatable(limits: Limits, capacity: t.Mapping[str, str]) -> dict[str, Frac
     return {**left, PODS: min(bounds)}
 
 
-def _left(total: Fraction, amounts: t.Iterable[str]) -> Fraction:
-    return total - sum((share(total, amount) for amount in amounts), Fraction(0))
+def _remaining(total: Fraction, amounts: t.Iterable[str]) -> Fraction:
+    return total - sum((amount_of(total, amount) for amount in amounts), Fraction(0))
 
 
-def share(total: Fraction, amount: str) -> Fraction:
+def amount_of(total: Fraction, amount: str) -> Fraction:
     """An amount that may be a percentage of a total. Raises ValueError for what is none."""
     return total * Fraction(amount[:-1]) / 100 if amount.endswith("%") else quantities.parse(amount)
 
 
-def withdrawn(sysctl: str, limits: Limits) -> bool:
+def is_withdrawn(sysctl: str, limits: Limits) -> bool:
     """Whether a kernel parameter that a pod sets was allowed by the former settings only."""
     name = sysctl.replace("/", ".")
     if name in SAFE_SYSCTLS:
@@ -98,9 +98,9 @@ def limits_of(settings: Settings) -> Limits | None:
     """
     try:
         return {
-            "max_pods": _number(settings, "maxPods", _MAX_PODS),
-            "pods_per_core": _number(settings, "podsPerCore", 0),
-            "reserved": _reserved(settings),
+            "max_pods": _read_number(settings, "maxPods", _MAX_PODS),
+            "pods_per_core": _read_number(settings, "podsPerCore", 0),
+            "reserved": _read_reserved(settings),
             "unsafe_sysctls": _unsafe_sysctls(settings),
             "pod_level_managers": settings.gates().get("PodLevelResourceManagers") is True
             and "static" in (str(settings.field((name,)) or "").lower() for name in _MANAGERS),
@@ -109,7 +109,7 @@ def limits_of(settings: Settings) -> Limits | None:
         return None
 
 
-def change(before: Settings, after: Settings) -> Limits | None:
+def limits_change(before: Settings, after: Settings) -> Limits | None:
     """The limits after a change, and C(withdrawn_sysctls), the patterns that were allowed before it; None when nothing changes, and a restart
     takes nothing from pods either."""
     former, limits = limits_of(before), limits_of(after)
@@ -124,12 +124,12 @@ def _unsafe_sysctls(settings: Settings) -> list[str]:
     return sorted(value.split(",") if isinstance(value, str) else value)
 
 
-def _number(settings: Settings, field: str, default: int) -> int:
+def _read_number(settings: Settings, field: str, default: int) -> int:
     # 0 in a file is no number but the default.
     return int(settings.field((field,)) or default)
 
 
-def _reserved(settings: Settings) -> dict[str, list[str]]:
+def _read_reserved(settings: Settings) -> dict[str, list[str]]:
     sources = [settings.pairs("kubeReserved") or {}, settings.pairs("systemReserved") or {}]
     reserved = {name: [source[name] for source in sources if name in source] for name in _RESOURCES}
     cpus = reserved_cpus(settings)
@@ -143,7 +143,7 @@ def _reserved(settings: Settings) -> dict[str, list[str]]:
         reserved[name] += [eviction[signal]] if eviction.get(signal, "0%") not in ("0%", "100%") else []
     for amounts in reserved.values():
         for amount in amounts:
-            share(Fraction(1), amount)  # what is no amount is found here
+            amount_of(Fraction(1), amount)  # what is no amount is found here
     return reserved
 
 
@@ -159,4 +159,4 @@ def reserved_cpus(settings: Settings) -> list[int]:
 
 def count_reserved_cpus(settings: Settings) -> int:
     """How many whole CPUs are reserved. Raises ValueError, TypeError and AttributeError for settings that make no sense."""
-    return math.ceil(sum((share(Fraction(1), amount) for amount in _reserved(settings)["cpu"]), Fraction(0)))
+    return math.ceil(sum((amount_of(Fraction(1), amount) for amount in _read_reserved(settings)["cpu"]), Fraction(0)))

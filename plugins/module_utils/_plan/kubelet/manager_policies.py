@@ -21,7 +21,7 @@ from .config import Settings
 # Without this gate a kubelet takes a state file that was written with it for a damaged one.
 POD_LEVEL_GATE = "PodLevelResourceManagers"
 # State files by name -> the policy that each names; None for a file that is not there, UNREADABLE for one that names none.
-Remembered = t.Mapping[str, t.Optional[str]]
+StateFilePolicies = t.Mapping[str, t.Optional[str]]
 UNREADABLE = ""
 
 _Reader = t.Callable[[Settings], t.Any]
@@ -50,13 +50,13 @@ class Policy:
         found = [self.field] if self.value(before) != self.value(after) else []
         if self.value(before) == self.value(after) != self.default:
             found += [name for name, read in self.options.items() if read(before) != read(after)]
-        if self.state_file and _is_on(before, POD_LEVEL_GATE) and not _is_on(after, POD_LEVEL_GATE):
+        if self.state_file and _is_gate_on(before, POD_LEVEL_GATE) and not _is_gate_on(after, POD_LEVEL_GATE):
             found.append(POD_LEVEL_GATE)
         return found
 
-    def mismatch(self, settings: Settings, remembered: Remembered) -> str | None:
+    def mismatch(self, settings: Settings, state_policies: StateFilePolicies) -> str | None:
         """Why a kubelet with these settings would not start over its state file, in words; None when the policy is the same."""
-        named = remembered.get(self.state_file) if self.state_file else None
+        named = state_policies.get(self.state_file) if self.state_file else None
         if named is None or named.lower() == self.value(settings):
             return None
         found = f"names the policy {named}" if named != UNREADABLE else "names no policy"
@@ -72,13 +72,13 @@ class PolicyChange:
     differences: tuple[str, ...]
 
 
-def changes(before: Settings, after: Settings, remembered: Remembered) -> list[PolicyChange]:
+def policy_changes(before: Settings, after: Settings, state_policies: StateFilePolicies) -> list[PolicyChange]:
     """The policies that a change touches. A state file that does not match is one of them, whatever brought that about: the
     restart that belongs to any change would be the kubelet's end."""
     found = []
     for policy in POLICIES:
         differences = policy.differences(before, after)
-        mismatch = policy.mismatch(after, remembered)
+        mismatch = policy.mismatch(after, state_policies)
         if mismatch and not differences:
             differences = [mismatch]
         if differences:
@@ -86,12 +86,12 @@ def changes(before: Settings, after: Settings, remembered: Remembered) -> list[P
     return found
 
 
-def mismatches(settings: Settings, remembered: Remembered) -> list[str]:
+def find_mismatches(settings: Settings, state_policies: StateFilePolicies) -> list[str]:
     """The state files with which a kubelet would not start, in words."""
-    return [found for found in (policy.mismatch(settings, remembered) for policy in POLICIES) if found]
+    return [found for found in (policy.mismatch(settings, state_policies) for policy in POLICIES) if found]
 
 
-def _is_on(settings: Settings, gate: str) -> bool:
+def _is_gate_on(settings: Settings, gate: str) -> bool:
     return settings.gates().get(gate) is True
 
 
@@ -112,7 +112,7 @@ def _policy_options(field: str) -> _Reader:
     return read
 
 
-def _plain(field: str, default: str) -> _Reader:
+def _field_reader(field: str, default: str) -> _Reader:
     return lambda settings: settings.field((field,)) or default
 
 
@@ -127,7 +127,7 @@ def _reserved_cpus(settings: Settings) -> t.Any:
 
 
 def _reserved_memory(settings: Settings) -> t.Any:
-    return flags.values(settings.given, "reserved-memory") or settings.field(("reservedMemory",)) or []
+    return flags.values(settings.command_flags, "reserved-memory") or settings.field(("reservedMemory",)) or []
 
 
 _FORGOTTEN = "Containers that run keep their CPUs and memory while the kubelet forgets them"
@@ -147,7 +147,7 @@ MANAGERS = (
         "none",
         _REJECTED,
         options={
-            "topologyManagerScope": _plain("topologyManagerScope", "container"),
+            "topologyManagerScope": _field_reader("topologyManagerScope", "container"),
             "topologyManagerPolicyOptions": _policy_options("topologyManagerPolicyOptions"),
         },
     ),

@@ -7,7 +7,7 @@
 Ours are a drop-in of the kubelet's unit, a fragment in its C(--config-dir), and for a unit that takes no variable a
 generator. All are rendered from the record of what we own and from nothing else, so an empty record means no file. What
 others set is found below ours (the "base"), which is also what a setting goes back to. An entry of a variable of others
-that would win over the desired state is moved away only when the task says so (C(adopt)).
+that would win over the desired state is moved away only with the option C(adopt).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from . import generator as kubelet_generator
 from . import layout as kubelet_layout
 from . import limits, rejoining
 from . import manager_policies as kubelet_policies
-from .adoption import Move
+from .adoption import AdoptedFile
 from .config import ARGS, CONFIG, GATES, TAINTS
 from .desired import Desired
 from .kubelet_state import State, Versions
@@ -62,10 +62,10 @@ class KubeletFileChange(FileChange):
         """What a file that is there keeps of its own. A program has to be executable, whatever changed that."""
         return ("uid", "gid") if self.path == kubelet_generator.GENERATOR else ("mode", "uid", "gid")
 
-    def shown(self, version: FileVersion | None) -> str:
+    def visible_text(self, version: FileVersion | None) -> str:
         """A version of this file as it may be shown."""
         lines = version.text.splitlines(keepends=True) if version else []
-        return "".join(map(_without_value, lines) if self.is_foreign else lines)
+        return "".join(map(_mask_value, lines) if self.is_foreign else lines)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,47 +87,51 @@ class KubeletPlan:
     @property
     def limits(self) -> Limits | None:
         """What is left to pods afterwards; None when that does not change."""
-        return limits.change(self.before.settings, self.after.settings)
+        return limits.limits_change(self.before.settings, self.after.settings)
 
 
 def plan(desired: Desired, state: State) -> KubeletPlan:
     """Work out a desired state against what the node has. Raises Refusal for what cannot be done safely."""
-    live, below = changeable(state), state.without_ours()
-    theirs = state.foreign_fragments
+    live, below = check_changeable(state), state.without_ours()
+    foreign_fragments = state.foreign_fragments
     # Others may rely on the directory that the kubelet reads for our sake.
-    awake = bool(theirs) and kubelet_layout.config_dir(live.command) is not None
-    moved = _adopt(desired, below.layout(reads_fragments=awake), below)
-    below = below.with_files({path: _version(below, path, move.text) for path, move in moved.items()})
+    awake = bool(foreign_fragments) and kubelet_layout.config_dir(live.command) is not None
+    adopted_files = _adopt(desired, below.layout(reads_fragments=awake), below)
+    below = below.with_files({path: _make_version(below, path, file.text) for path, file in adopted_files.items()})
     base = below.layout(reads_fragments=awake)
 
-    resolution = _resolve(desired, state, live, base, moved)
+    resolution = _resolve(desired, state, live, base, adopted_files)
     owned = {field: keys for field, keys in resolution.record.items() if field != ADOPTED}
-    adopted, returned, warnings = kubelet_adoption.account_for(
-        state.record.get(ADOPTED, {}), moved, owned, state.record, state.texts
+    adopted, returned, warnings = kubelet_adoption.update_adopted(
+        state.record.get(ADOPTED, {}), adopted_files, owned, state.record, state.texts
     )
     ours = _OwnFiles.render(owned, base, state.version, keeps_directory=awake)
     sleeps = not awake and kubelet_layout.config_dir(base.command) is None
     if sleeps and ours.fragment is not None and not desired.force:
-        refuse_sleeping_fragments(theirs)
+        refuse_unread_fragments(foreign_fragments)
     path = posixpath.join(kubelet_layout.config_dir(base.command) or kubelet_layout.CONFIG_DIR, FRAGMENT)
-    files = _our_versions(ours, state, path)
-    files.update({path: _version(state, path, text) for path, text in returned.items()})
+    files = _own_versions(ours, state, path)
+    files.update({path: _make_version(state, path, text) for path, text in returned.items()})
     done = below.with_files(files)
     after = done.layout()
     _refuse_cleared(ours, done.unit, after.service.variables.get(ours.variable))
     _refuse_overridden(desired, _with_origins(after, base))
 
     operations = (
-        *(Change(ADOPTED, f"{path} {name}", text, None) for path, move in moved.items() for name, text in move.entries),
+        *(
+            Change(ADOPTED, f"{path} {name}", text, None)
+            for path, file in adopted_files.items()
+            for name, text in file.entries
+        ),
         *(Change(ADOPTED, path, None, "reverted") for path in returned),
         *resolution.changes,
-    ) or tuple(_stale(live, after, ours.variable))
+    ) or tuple(_outdated_drop_in(live, after, ours.variable))
     if operations and not desired.force:
         refuse_newer_files(state)
     return KubeletPlan(
         before=live,
         after=after,
-        files=tuple(_file_changes(state, {**files, **{path: below.files[path] for path in moved}})),
+        files=tuple(_file_changes(state, {**files, **{path: below.files[path] for path in adopted_files}})),
         fragment=TextFile(path, version) if (version := files[path]) else None,
         policies=changed_policies(live, after, state) if operations else (),
         operations=operations,
@@ -135,9 +139,9 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
         warnings=(
             *resolution.warnings,
             *warnings,
-            *_kept_directory(owned, base, theirs if awake else ()),
+            *_directory_warnings(owned, base, foreign_fragments if awake else ()),
             *rejoining.warnings(desired, owned, base, state.joined),
-            *(() if operations else _forgotten(live, state)),
+            *(() if operations else _state_file_warnings(live, state)),
         ),
     )
 
@@ -150,16 +154,16 @@ def unverified(change: KubeletPlan) -> list[str]:
     return ["whether running pods still fit: what the kubelet leaves to them cannot be worked out from its settings"]
 
 
-def changeable(state: State) -> Layout:
+def check_changeable(state: State) -> Layout:
     """A kubelet as it is now. Raises Refusal for one that cannot be changed."""
     live = state.layout()
-    refuse_unreachable(state)
+    refuse_unsupported_unit(state)
     _refuse_unrecorded(state)
-    _refuse_out_of_step(live, state)
+    _refuse_outdated_process(live, state)
     return live
 
 
-def refuse_unreachable(state: State) -> None:
+def refuse_unsupported_unit(state: State) -> None:
     """Refuse a unit that takes no variable of ours, and out of which our generator could derive no command that does."""
     below = state.without_ours()
     if kubelet_layout.free_variable(below.layout().service) is None:
@@ -167,24 +171,24 @@ def refuse_unreachable(state: State) -> None:
         below.with_files({kubelet_layout.DROP_IN: any_version, kubelet_generator.GENERATOR: any_version})
 
 
-def _adopt(desired: Desired, base: Layout, below: State) -> dict[str, Move]:
+def _adopt(desired: Desired, base: Layout, below: State) -> dict[str, AdoptedFile]:
     if not desired.adopt or desired.state != "present":
         return {}
-    return kubelet_adoption.take_out(desired.keys, base, below.texts, below.host)
+    return kubelet_adoption.extract_settings(desired.keys, base, below.texts, below.host)
 
 
 def _resolve(
-    desired: Desired, state: State, live: Layout, base: Layout, moved: t.Mapping[str, Move]
+    desired: Desired, state: State, live: Layout, base: Layout, adopted_files: t.Mapping[str, AdoptedFile]
 ) -> ownership.Resolution:
-    """Compare the desired state with what counts now. What a setting goes back to is always what others say today."""
-    record = _without_relatives(desired, state.record)
-    likes = {(field, key): value for field, keys in desired.values.items() for key, value in keys.items()}
-    places = {*likes, *((field, key) for field, keys in record.items() for key in keys)}
+    """Compare the desired state with what counts now. A setting is always reverted to what others set today."""
+    record = _without_related_fields(desired, state.record)
+    desired_values = {(field, key): value for field, keys in desired.values.items() for key, value in keys.items()}
+    places = {*desired_values, *((field, key) for field, keys in record.items() for key in keys)}
 
     def values(of: Layout, places: t.Iterable[tuple[str, str]]) -> Values:
         found: Values = {}
         for field, key in places:
-            value = of.settings.value(field, key, likes.get((field, key)))
+            value = of.settings.value(field, key, desired_values.get((field, key)))
             if value is not None:
                 found.setdefault(field, {})[key] = value
         return found
@@ -192,12 +196,12 @@ def _resolve(
     below = values(base, places)
     now = {field: dict(keys) for field, keys in values(live, places).items()}
     # What is moved into ours does not count as set any more, so that it is set by us.
-    taken = {place for move in moved.values() for place in move.places}
-    for field, key in taken:
+    adopted_keys = {place for move in adopted_files.values() for place in move.places}
+    for field, key in adopted_keys:
         now.get(field, {}).pop(key, None)
         if key in below.get(field, {}):
             now.setdefault(field, {})[key] = below[field][key]
-    fresh = {
+    current_record = {
         field: {
             key: Owned(_as_written(live, field, key, entry, now), below.get(field, {}).get(key))
             for key, entry in keys.items()
@@ -205,26 +209,26 @@ def _resolve(
         for field, keys in record.items()
     }
     resolution = ownership.resolve(
-        desired=desired.values, live=now, record=fresh, state=desired.state, complete=desired.complete
+        desired=desired.values, live=now, record=current_record, state=desired.state, complete=desired.complete
     )
     after = {field: dict(keys) for field, keys in resolution.record.items()}
     if desired.state == "present":
-        # Others may by now say what we said before them. It stays ours: dropping it would restart for nothing.
-        for (field, key), value in likes.items():
-            is_ours = key in record.get(field, {}) or (field, key) in taken
+        # Others may by now set what we set before them. It stays ours: dropping it would restart for nothing.
+        for (field, key), value in desired_values.items():
+            is_ours = key in record.get(field, {}) or (field, key) in adopted_keys
             if is_ours and key not in after.get(field, {}):
                 after.setdefault(field, {})[key] = Owned(value, below.get(field, {}).get(key))
     return dataclasses.replace(resolution, record=after)
 
 
 def _as_written(live: Layout, field: str, key: str, entry: Owned, now: Values) -> t.Any:
-    """What our own files say of a setting, also after a foreign edit: it comes and goes with these files."""
+    """The value of a setting in our own files, also after a foreign edit: it comes and goes with these files."""
     sources = live.settings.sources(field, key)
     is_ours = bool(sources) and sources[-1].path.endswith((kubelet_layout.DROP_IN, FRAGMENT))
     return now.get(field, {}).get(key) if is_ours else entry.set
 
 
-def _without_relatives(desired: Desired, record: Record) -> Record:
+def _without_related_fields(desired: Desired, record: Record) -> Record:
     """What we own, without fields above or below a named one: the named one replaces them."""
     named = [kubelet_config.path_of(key) for key in desired.values[CONFIG]] if desired.state == "present" else []
 
@@ -232,8 +236,8 @@ def _without_relatives(desired: Desired, record: Record) -> Record:
         path = kubelet_config.path_of(key)
         return any(path != other and path[: len(other)] == other[: len(path)] for other in named)
 
-    kept = {key: entry for key, entry in record.get(CONFIG, {}).items() if not is_replaced(key)}
-    return {field: kept if field == CONFIG else keys for field, keys in record.items() if field != ADOPTED}
+    unrelated = {key: entry for key, entry in record.get(CONFIG, {}).items() if not is_replaced(key)}
+    return {field: unrelated if field == CONFIG else keys for field, keys in record.items() if field != ADOPTED}
 
 
 # ---- our files -------------------------------------------------------------------------------------------------------
@@ -280,12 +284,12 @@ def _taint_list(record: Record, base: Layout) -> list[dict[str, t.Any]]:
     ours = record.get(TAINTS, {})
     if not ours:
         return []
-    kept = [taint for taint in base.settings.taint_list() if kubelet_config.taint_key(taint) not in ours]
+    others = [taint for taint in base.settings.taint_list() if kubelet_config.taint_key(taint) not in ours]
     added = []
     for place, entry in sorted(ours.items()):
         key, dummy, effect = place.rpartition(":")
         added.append({"key": key, "value": entry.set, "effect": effect})
-    return kept + added
+    return others + added
 
 
 def _as_flags(record: Record, base: Layout) -> list[str]:
@@ -305,8 +309,8 @@ def _as_flags(record: Record, base: Layout) -> list[str]:
 
 def _drop_in(name: str, base: Service, arguments: t.Sequence[str], makes_directory: bool) -> str:
     """base: the service without it, whose own value of that variable it repeats."""
-    theirs = [base.variables[name].value.strip()] if name in base.variables else []
-    value = " ".join([*theirs, *(quote_argument(argument) for argument in arguments)])
+    foreign_fragments = [base.variables[name].value.strip()] if name in base.variables else []
+    value = " ".join([*foreign_fragments, *(quote_argument(argument) for argument in arguments)])
     # Someone may remove all of /etc/kubernetes; without the directory a kubelet does not start.
     directory = f"ExecStartPre=-/bin/mkdir -p {kubelet_layout.CONFIG_DIR}\n" if makes_directory else ""
     return f"{_COMMENT}[Service]\n{directory}Environment={quote_assignment(name, value)}\n"
@@ -315,21 +319,21 @@ def _drop_in(name: str, base: Service, arguments: t.Sequence[str], makes_directo
 # ---- what changes ----------------------------------------------------------------------------------------------------
 
 
-def _our_versions(ours: _OwnFiles, state: State, fragment: str) -> dict[str, FileVersion | None]:
+def _own_versions(ours: _OwnFiles, state: State, fragment: str) -> dict[str, FileVersion | None]:
     """Our files. The fragment comes first: the drop-in names its directory."""
     files = (
         (fragment, ours.fragment, 0o600),
         (kubelet_layout.DROP_IN, ours.drop_in, 0o644),
         (kubelet_generator.GENERATOR, ours.generator, kubelet_generator.MODE),
     )
-    return {path: None if text is None else _version(state, path, text, mode) for path, text, mode in files}
+    return {path: None if text is None else _make_version(state, path, text, mode) for path, text, mode in files}
 
 
-def _version(state: State, path: str, text: str, mode: int = 0o644) -> FileVersion:
+def _make_version(state: State, path: str, text: str, mode: int = 0o644) -> FileVersion:
     """A file that gets a text. mode: of one that is new; one that is there keeps its owner, and its mode unless it is a program."""
     former = state.files.get(path)
-    kept = mode if former is None or path == kubelet_generator.GENERATOR else former.mode
-    return FileVersion(text.encode("utf-8"), kept).with_owner_of(former)
+    own_mode = mode if former is None or path == kubelet_generator.GENERATOR else former.mode
+    return FileVersion(text.encode("utf-8"), own_mode).with_owner_of(former)
 
 
 def _file_changes(state: State, files: Versions) -> t.Iterator[KubeletFileChange]:
@@ -339,8 +343,8 @@ def _file_changes(state: State, files: Versions) -> t.Iterator[KubeletFileChange
             yield KubeletFileChange(path, before.get(path), version)
 
 
-def _stale(live: Layout, after: Layout, variable: str) -> t.Iterator[Change]:
-    """Our drop-in repeats what the unit said when it was written, and its variable is one that the unit took then. When that
+def _outdated_drop_in(live: Layout, after: Layout, variable: str) -> t.Iterator[Change]:
+    """Our drop-in repeats values of the unit from when it was written, and its variable is one that the unit took then. When that
     changed since, it is written again."""
     if live.command != after.command:
         before, now = (
@@ -352,12 +356,12 @@ def _stale(live: Layout, after: Layout, variable: str) -> t.Iterator[Change]:
 
 def changed_policies(live: Layout, after: Layout, state: State) -> tuple[PolicyChange, ...]:
     """The policies for which the node has to be drained."""
-    return tuple(kubelet_policies.changes(live.settings, after.settings, state.remembered))
+    return tuple(kubelet_policies.policy_changes(live.settings, after.settings, state.state_policies))
 
 
-def _forgotten(live: Layout, state: State) -> t.Iterator[str]:
+def _state_file_warnings(live: Layout, state: State) -> t.Iterator[str]:
     """Tell of state files that do not match. Nothing is restarted for them: a kubelet that runs may do so for long."""
-    for mismatch in kubelet_policies.mismatches(live.settings, state.remembered):
+    for mismatch in kubelet_policies.find_mismatches(live.settings, state.state_policies):
         yield (
             f"{mismatch}: a kubelet does not start with that. The next change of this kubelet moves the file away, on a"
             " drained node or with force: true."
@@ -367,7 +371,7 @@ def _forgotten(live: Layout, state: State) -> t.Iterator[str]:
 # ---- what is refused ---------------------------------------------------------------------------------------------------
 
 
-def _refuse_out_of_step(live: Layout, state: State) -> None:
+def _refuse_outdated_process(live: Layout, state: State) -> None:
     """A restart of the kubelet would bring in what others changed, and what is not part of the task."""
     if state.running is None or list(state.running) == live.command:
         return
@@ -398,17 +402,17 @@ def refuse_newer_files(state: State) -> None:
         )
 
 
-def refuse_sleeping_fragments(theirs: t.Sequence[TextFile]) -> None:
+def refuse_unread_fragments(foreign: t.Sequence[TextFile]) -> None:
     """Fragments of others that are not read now would come into effect with ours."""
-    if theirs:
+    if foreign:
         raise Refusal(
-            f"{', '.join(file.path for file in theirs)}: the kubelet does not read this directory now, and would with this change."
+            f"{', '.join(file.path for file in foreign)}: the kubelet does not read this directory now, and would with this change."
             " Move the file away, or set force: true if it is to take effect."
         )
 
 
 def _refuse_unrecorded(state: State) -> None:
-    """Refuse files of our names where nothing tells whose they are and what was there before. Our drop-in may stay without a record, for the
+    """Refuse files of our names where no record has their owner and what was there before. Our drop-in may stay without a record, for the
     directory that it names."""
     if state.record:
         return
@@ -426,10 +430,10 @@ def _is_named_as_ours(path: str) -> bool:
     return path in (kubelet_layout.DROP_IN, kubelet_generator.GENERATOR) or posixpath.basename(path) == FRAGMENT
 
 
-def _kept_directory(owned: Record, base: Layout, theirs: t.Sequence[TextFile]) -> t.Iterator[str]:
-    """Tell why something of ours stays although nothing is asked for any more."""
-    if theirs and not any(owned.values()) and kubelet_layout.config_dir(base.command) is None:
-        paths = ", ".join(file.path for file in theirs)
+def _directory_warnings(owned: Record, base: Layout, foreign_fragments: t.Sequence[TextFile]) -> t.Iterator[str]:
+    """Warn that something of ours stays although nothing is desired any more."""
+    if foreign_fragments and not any(owned.values()) and kubelet_layout.config_dir(base.command) is None:
+        paths = ", ".join(file.path for file in foreign_fragments)
         yield f"{kubelet_layout.DROP_IN} stays with only --config-dir, because the kubelet reads {paths} by it."
 
 
@@ -449,17 +453,17 @@ def _refuse_overridden(desired: Desired, after: Layout) -> None:
     if desired.state != "present":
         return
     for field, key in desired.keys:
-        wanted = desired.values[field][key]
-        found = after.settings.value(field, key, wanted)
-        if found != wanted:
+        desired_value = desired.values[field][key]
+        found = after.settings.value(field, key, desired_value)
+        if found != desired_value:
             raise Refusal(
-                f"{field}: {key} must be {_shown(wanted)}, but {_winner(after, field, key)} sets it to {_shown(found)} and takes precedence over this"
-                f" module. {_way_out(desired, after, field, key)}"
+                f"{field}: {key} must be {_as_json(desired_value)}, but {_winning_source(after, field, key)} sets it to {_as_json(found)} and takes precedence"
+                f" over this module. {_remedy(desired, after, field, key)}"
             )
 
 
 def _with_origins(after: Layout, base: Layout) -> Layout:
-    """The same, where what our drop-in repeats of a variable is said to stand where others wrote it."""
+    """The same, where what our drop-in repeats of a variable has the source where others wrote it."""
     known = {(argument.variable, argument.text): argument for argument in base.service.arguments}
     arguments = tuple(
         known.get((argument.variable, argument.text), argument)
@@ -474,19 +478,19 @@ def _with_origins(after: Layout, base: Layout) -> Layout:
     )
 
 
-def _winner(after: Layout, field: str, key: str) -> str:
+def _winning_source(after: Layout, field: str, key: str) -> str:
     """The file and line that makes a setting what it is, besides ours."""
     ours = (kubelet_layout.DROP_IN, FRAGMENT)
     sources = [source for source in after.settings.sources(field, key) if not source.path.endswith(ours)]
     return str(sources[-1]) if sources else "another source"
 
 
-def _way_out(desired: Desired, after: Layout, field: str, key: str) -> str:
+def _remedy(desired: Desired, after: Layout, field: str, key: str) -> str:
     """What to do about the flag, or the file, that wins."""
     found = [(after.service.arguments[flag.index], flag) for flag in after.settings.flags_for(field, key)]
-    theirs = [(argument, flag) for argument, flag in found if argument.source.path != kubelet_layout.DROP_IN]
-    fixed = [each for each in theirs if not kubelet_adoption.is_movable(*each, field, key, desired.keys)]
-    if theirs and not fixed:
+    foreign_fragments = [(argument, flag) for argument, flag in found if argument.source.path != kubelet_layout.DROP_IN]
+    fixed = [each for each in foreign_fragments if not kubelet_adoption.is_movable(*each, field, key, desired.keys)]
+    if foreign_fragments and not fixed:
         return "Remove it there, or set adopt: true to have the entry moved into the files of this collection."
     if fixed and kubelet_adoption.is_foreign(fixed[-1][0].source.path):
         return (
@@ -496,27 +500,27 @@ def _way_out(desired: Desired, after: Layout, field: str, key: str) -> str:
     return f"Remove it there{f', run {_RELOAD}, and run again' if fixed else ''}."
 
 
-def _shown(value: t.Any) -> str:
+def _as_json(value: t.Any) -> str:
     return "unset" if value is None else json.dumps(value)
 
 
-# ---- what is shown -------------------------------------------------------------------------------------------------------
+# ---- output --------------------------------------------------------------------------------------------------------------
 
 
-def diff(plan_: KubeletPlan) -> list[dict[str, str]]:
+def diff_files(plan_: KubeletPlan) -> list[dict[str, str]]:
     """The difference as Ansible shows it, file by file."""
     return [
         {
             "before_header": change.path,
             "after_header": change.path,
-            "before": change.shown(change.before),
-            "after": change.shown(change.after),
+            "before": change.visible_text(change.before),
+            "after": change.visible_text(change.after),
         }
         for change in plan_.files
     ]
 
 
-def _without_value(line: str) -> str:
+def _mask_value(line: str) -> str:
     """A line that sets variables: the kubelet's own arguments, or only the name. A comment may hold a variable as well."""
     if not re.match(r"\s*#", line):
         names = re.findall(r"(?:^|[\s\"'])([A-Za-z_]\w*)=", re.sub(r"^\s*Environment\s*=", "", line))

@@ -17,7 +17,7 @@ _FIELDS = (GATES, CONFIG, ARGS, TAINTS)
 
 
 class Override(t.NamedTuple):
-    """A setting of ours that says something else than the files of others. below: what these say; None when they do not set it."""
+    """A setting of ours that is another than in the files of others. below: the value in these; None when they do not set it."""
 
     field: str
     key: str
@@ -25,7 +25,7 @@ class Override(t.NamedTuple):
     below: t.Any
 
 
-def overrides(owned: Record, base: Layout) -> list[Override]:
+def find_overrides(owned: Record, base: Layout) -> list[Override]:
     """What is ours and makes a difference. base: the kubelet without our files."""
     found = []
     for field in _FIELDS:
@@ -37,9 +37,11 @@ def overrides(owned: Record, base: Layout) -> list[Override]:
 
 
 def warnings(desired: Desired, owned: Record, base: Layout, joined: str) -> list[str]:
-    """What to tell of settings that are not desired in the node's new life. owned: after the change. joined: when it began, UTC; empty when there
+    """Warnings about settings that are not desired in the node's new life. owned: after the change. joined: when it began, UTC; empty when there
     is none."""
-    left = [each for each in overrides(owned, base) if (each.field, each.key) not in desired.keys] if joined else []
+    left = (
+        [each for each in find_overrides(owned, base) if (each.field, each.key) not in desired.keys] if joined else []
+    )
     if not left:
         return []
     names = ", ".join(f"{each.field} {each.key}" for each in left)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the role C(node_kubelet) decides: whose kubelet is restarted when, what the API says against it, and what became of each node."""
+"""What the role C(node_kubelet) decides: whose kubelet is restarted when, what the API has against it, and the result of each node."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .kubelet_results import (
 
 SHARED = ("node_kubelet_max_unavailable", "node_kubelet_check_api", "node_kubelet_api_host", "node_kubelet_lease")
 
-WAYS_OUT = (
+REMEDIES = (
     "If credentials are missing: a control plane of the inventory uses its own admin.conf; elsewhere set K8S_AUTH_KUBECONFIG, or"
     " node_kubelet_api_host to a host that has some. To skip this check, set node_kubelet_check_api to false."
 )
@@ -67,7 +67,7 @@ Json = dict[str, t.Any]
 _TURN_SECONDS = 180
 # After this part of that time a turn renews the Lease; before, none has to.
 _RENEWED_AFTER = 0.5
-# What is said of each host when the API does not tell of any.
+# What is not verified of each host when the API has no data.
 _DEVICES = "whether device plugins offer what they did"
 _PODS = "whether its restart ended pods"
 _USE = "whether it uses what is desired"
@@ -79,13 +79,13 @@ _NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired 
 _OVERTAKEN = (
     "Another run held the Lease since everything was planned, and may have set that: run again to take it back."
 )
-_KEPT = "Nothing was rolled back, and no later node was changed."
+_NO_ROLLBACK = "Nothing was rolled back, and no later node was changed."
 
 
 # ---- before the first write ------------------------------------------------------------------------------------------
 
 
-def refusal(hosts: Hosts[KubeletHost], reachable: t.Collection[str]) -> str:
+def run_refusal(hosts: Hosts[KubeletHost], reachable: t.Collection[str]) -> str:
     """Why the hosts that take part cannot be changed in one run; empty when they can. reachable: the hosts that the play still has."""
     if found := rollout.planning_refusal(hosts, reachable):
         return found
@@ -121,7 +121,7 @@ def settings_refusal(settings: KubeletSettings) -> str:
 
 
 def not_compared(idle: t.Iterable[str], why: str) -> dict[str, str]:
-    """Why kubelets do not count as using what is desired that could not be compared, by host. One of them says why for all."""
+    """Why kubelets do not count as using what is desired that could not be compared, by host. The first one has the reason for all."""
     return {name: f"{_NOT_COMPARED}{'' if number else f': {why}'}" for number, name in enumerate(idle)}
 
 
@@ -150,12 +150,12 @@ def rights(hosts: Hosts[KubeletHost], turns: t.Sequence[str], settings: KubeletS
     """What the account must be allowed before kubelets are restarted: to read what they use afterwards, and the Lease. settings: of the host
     that sends the requests."""
     nodes = [host.plan.node for host in hosts.values()]
-    reads_pods = bool(_keeping_pods(hosts, turns))
+    reads_pods = bool(_hosts_keeping_pods(hosts, turns))
     of_lease = access.of_lease(LEASE, LEASE_NAMESPACE) if settings.node_kubelet_lease else []
     return [*access.of_kubelets(nodes, reads_pods=reads_pods), *of_lease]
 
 
-def question(hosts: Hosts[KubeletHost], turns: t.Sequence[str]) -> Json:
+def info_request(hosts: Hosts[KubeletHost], turns: t.Sequence[str]) -> Json:
     """What is read through the API before kubelets are restarted, as options of C(node_resource_info): which nodes there are, which pods those
     whose kubelets are restarted would reject, and what all kubelets use now."""
     plans = [hosts[name].plan for name in turns]
@@ -164,30 +164,30 @@ def question(hosts: Hosts[KubeletHost], turns: t.Sequence[str]) -> Json:
     return {
         "requested": False,
         "readmission": True,
-        # Where pods may be lost they are not read: an account that may not list them would be told nothing else either.
-        "restarted_nodes": [hosts[name].plan.node for name in _keeping_pods(hosts, turns)],
+        # Where pods may be lost they are not read: an account that may not list them would get nothing else either.
+        "restarted_nodes": [hosts[name].plan.node for name in _hosts_keeping_pods(hosts, turns)],
         "limits": {plan.node: plan.limits for plan in plans},
         "kubelets": {**read, **by_node(hosts, idle_settings(hosts))},
     }
 
 
 @dataclasses.dataclass(frozen=True)
-class Objections:
-    """What the API says against a rollout. by_host: the reason for each host that has one. told: of all of them, for people."""
+class RestartRefusals:
+    """Why kubelets must not be restarted, by the API. by_host: the reason for each host that has one. message: about all of them, for people."""
 
     by_host: dict[str, str]
-    told: str
+    message: str
 
 
-def objections(hosts: Hosts[KubeletHost], turns: t.Sequence[str], info: NodesInfo) -> Objections:
-    """Judge what the API told of the nodes whose kubelets are restarted. turns: the hosts that have a turn."""
-    keeping = _keeping_pods(hosts, turns)
+def check_restarts(hosts: Hosts[KubeletHost], turns: t.Sequence[str], info: NodesInfo) -> RestartRefusals:
+    """Check the pods of the nodes whose kubelets are restarted. turns: the hosts that have a turn."""
+    keeping = _hosts_keeping_pods(hosts, turns)
     if not keeping:
-        return Objections({}, "")
+        return RestartRefusals({}, "")
     if info.nodes is None:
         nodes = ", ".join(hosts[name].plan.node for name in keeping)
-        told = f"the API does not show which pods of {nodes} the restarted kubelets would reject: {info.reason}. {WAYS_OUT}"
-        return Objections(dict.fromkeys(keeping, told), told)
+        message = f"the API does not show which pods of {nodes} the restarted kubelets would reject: {info.reason}. {REMEDIES}"
+        return RestartRefusals(dict.fromkeys(keeping, message), message)
     by_host = {}
     for name in keeping:
         node = hosts[name].plan.node
@@ -198,10 +198,10 @@ def objections(hosts: Hosts[KubeletHost], turns: t.Sequence[str], info: NodesInf
                 " playbook node_resources restores labels and resources), or move them away (kubectl drain); or set node_kubelet_force"
                 " to true to lose them."
             )
-    return Objections(by_host, " ".join(by_host.values()))
+    return RestartRefusals(by_host, " ".join(by_host.values()))
 
 
-def _keeping_pods(hosts: Hosts[KubeletHost], turns: t.Sequence[str]) -> list[str]:
+def _hosts_keeping_pods(hosts: Hosts[KubeletHost], turns: t.Sequence[str]) -> list[str]:
     """The hosts that have a turn and must not lose pods by it."""
     return [name for name in turns if not hosts[name].settings.force]
 
@@ -215,8 +215,8 @@ def unverified_nodes(info: NodesInfo | None, why: str) -> list[str]:
     ]
 
 
-def offers(info: NodesInfo, node: str) -> dict[str, int] | None:
-    """What device plugins offer on a node, as numbers by resource; None when the API does not tell."""
+def plugin_allocatable(info: NodesInfo, node: str) -> dict[str, int] | None:
+    """What device plugins offer on a node, as numbers by resource; None when the API does not show it."""
     if node not in (info.nodes or {}):
         return None
     resources = info.of(node).extended_resources
@@ -242,7 +242,7 @@ def by_node(hosts: Hosts[KubeletHost], values: t.Mapping[str, t.Any]) -> Json:
 
 def idle_mismatches(hosts: Hosts[KubeletHost], info: NodesInfo) -> dict[str, str]:
     """Which kubelets with nothing to change do not use what is desired, or cannot be compared, with the reason, by host. info: one that does not
-    tell of nodes is no reason."""
+    have nodes is no reason."""
     if info.nodes is None:
         return {}
     found = {name: mismatch(hosts[name].plan.node, info) for name in idle_settings(hosts)}
@@ -259,12 +259,12 @@ def unverified_idle(hosts: Hosts[KubeletHost], info: NodesInfo) -> list[str]:
     return [f"whether the kubelets of {idle} use what is desired: {info.reason}"] if idle and info.nodes is None else []
 
 
-def unread(info: NodesInfo) -> str:
-    """Why no kubelet could be compared. info: does not tell of nodes."""
-    return f"{info.reason}. {WAYS_OUT}"
+def read_error(info: NodesInfo) -> str:
+    """Why no kubelet could be compared. info: has no nodes."""
+    return f"{info.reason}. {REMEDIES}"
 
 
-def unreached(hosts: Hosts[KubeletHost], turns: t.Sequence[str], info: NodesInfo) -> list[str]:
+def unreadable_warnings(hosts: Hosts[KubeletHost], turns: t.Sequence[str], info: NodesInfo) -> list[str]:
     """Warnings about kubelets that are to change and cannot be read now, so that nothing may be able to compare them afterwards."""
     kubelets = {node: info.of(node).kubelet for node in (hosts[name].plan.node for name in turns)}
     return [
@@ -333,7 +333,7 @@ def renewal_refusal(result: LeaseResult) -> str:
 
 
 def lease_warnings(result: LeaseResult) -> list[str]:
-    """What to tell of a Lease that was acquired.
+    """Warnings about a Lease that was acquired.
 
     Behind another run each node whose turn comes plans again by itself; one that has no turn does not.
     """
@@ -347,14 +347,14 @@ def lease_warnings(result: LeaseResult) -> list[str]:
     return found
 
 
-def behind_another_run(again: Admission, acquired: Admission, found: Admission) -> Admission:
-    """What the API says after another run, with the Lease. again: of now. acquired: of before, with the Lease. found: the same without it."""
+def readmit(again: Admission, acquired: Admission, found: Admission) -> Admission:
+    """The admission after another run, with the Lease. again: of now. acquired: of before, with the Lease. found: the same without it."""
     return dataclasses.replace(
         again,
         msg=f"{again.msg} {_OVERTAKEN}" if again.mismatches else again.msg,
         lease=acquired.lease,
         warnings=[*again.warnings, *acquired.warnings[len(found.warnings) :]],
-        told=[*again.told, *acquired.told[len(found.told) :]],
+        report_lines=[*again.report_lines, *acquired.report_lines[len(found.report_lines) :]],
     )
 
 
@@ -391,18 +391,18 @@ def has_ended(change: ChangeResult | None, *, check_mode: bool) -> bool:
 
 
 def settings_in_use(settings: KubeletSettings) -> Expected:
-    """What /configz is compared with: what the variables of a host say. Flags and taints are not compared."""
+    """What /configz is compared with: the values of the variables of a host. Flags and taints are not compared."""
     return {"feature_gates": dict(settings.feature_gates), "config": dict(settings.config)}
 
 
 def expected(plan: KubeletPlan, settings: KubeletSettings) -> Expected:
-    """What /configz is compared with after a change. When the change reverts another one, what the plan says of gates and fields counts.
+    """What /configz is compared with after a change. When the change reverts another one, the gates and fields of the plan count.
 
     settings: of the host.
     """
     if settings.state != "previous":
         return settings_in_use(settings)
-    return configz.reverted(plan.operations or ())[0]
+    return configz.reverted_values(plan.operations or ())[0]
 
 
 def is_compared(expectation: Expected) -> bool:
@@ -411,16 +411,20 @@ def is_compared(expectation: Expected) -> bool:
 
 
 def kubelet_mismatch(node: str, info: NodesInfo, *, changed: bool) -> str:
-    """What /configz says against a kubelet after its turn; empty when nothing. info: of this node."""
+    """Why /configz does not match after the turn of a kubelet; empty when nothing. info: of this node."""
     why = mismatch(node, info)
-    return f"The kubelet of {node} {'was changed and ' if changed else ''}is healthy, but {why} {_KEPT}" if why else ""
+    return (
+        f"The kubelet of {node} {'was changed and ' if changed else ''}is healthy, but {why} {_NO_ROLLBACK}"
+        if why
+        else ""
+    )
 
 
 def mismatch(node: str, info: NodesInfo) -> str:
     """Why a kubelet does not count as using what is desired, as sentences; empty when it does."""
     kubelet = info.of(node).kubelet
     if kubelet is None:
-        return f"the API does not show what it uses: {info.reason}. {WAYS_OUT}"
+        return f"the API does not show what it uses: {info.reason}. {REMEDIES}"
     if kubelet.problem:
         return f"what it uses cannot be compared with what is desired: {kubelet.problem.rstrip('.')}."
     differences = [
@@ -435,19 +439,17 @@ def mismatch(node: str, info: NodesInfo) -> str:
     )
 
 
-def loss_of_pods(node: str, info: NodesInfo) -> str:
-    """What is said of a node whose kubelet ended pods with its restart; empty when it did not."""
+def pod_losses_error(node: str, info: NodesInfo) -> str:
+    """The error for a node whose kubelet ended pods with its restart; empty when it did not."""
     begin = f"The kubelet of {node} was changed and is healthy, but"
     losses = info.of(node).losses
     if losses is None:
-        return (
-            f"{begin} the API does not show what became of the pods that ran there: {info.reason}. {_KEPT} {WAYS_OUT}"
-        )
+        return f"{begin} the API does not show what became of the pods that ran there: {info.reason}. {_NO_ROLLBACK} {REMEDIES}"
     ended: list[EndedPod] = [*losses.lost, *losses.restarted]
     if not ended:
         return ""
     return (
-        f"{begin} its restart ended {len(ended)} of {losses.watched} pods: {join_first(map(str, ended))}. {_KEPT} Another restart would end the next"
+        f"{begin} its restart ended {len(ended)} of {losses.watched} pods: {join_first(map(str, ended))}. {_NO_ROLLBACK} Another restart would end the next"
         " ones."
     )
 
@@ -460,15 +462,15 @@ def missing_devices(offered: t.Mapping[str, int], info: NodesInfo, node: str) ->
 
 
 def device_mismatch(node: str, info: NodesInfo, missing: t.Sequence[str], seconds: int) -> str:
-    """What is said of a node on which device plugins offer less; empty when they do not. missing: as C(missing_devices) has it. seconds: how long
+    """The error for a node on which device plugins offer less; empty when they do not. missing: as C(missing_devices) has it. seconds: how long
     they were waited for."""
     begin = f"The kubelet of {node} was changed and is healthy, but"
     if info.nodes is None:
-        return f"{begin} the API does not show whether device plugins advertise there what they advertised before: {info.reason}. {_KEPT} {WAYS_OUT}"
+        return f"{begin} the API does not show whether device plugins advertise there what they advertised before: {info.reason}. {_NO_ROLLBACK} {REMEDIES}"
     if not missing:
         return ""
     return (
-        f"{begin} {seconds} s later device plugins have less allocatable there than before: {'; '.join(missing)}. {_KEPT}"
+        f"{begin} {seconds} s later device plugins have less allocatable there than before: {'; '.join(missing)}. {_NO_ROLLBACK}"
         " Check that the pods of the device plugins run on the node and have registered with its new kubelet (kubectl get pods"
         f" --all-namespaces --field-selector spec.nodeName={node}); restart one that did not notice the restart. To wait"
         " longer, set node_kubelet_allocatable_timeout; 0 skips this check."
@@ -478,7 +480,7 @@ def device_mismatch(node: str, info: NodesInfo, missing: t.Sequence[str], second
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def report(host: KubeletHost) -> ComponentResult | None:
+def host_report(host: KubeletHost) -> ComponentResult | None:
     """What became of one host, of its own results alone; None when it was not even planned.
 
     What was changed goes on top of what was planned: of a change whose node is lost, nothing else is known.
@@ -500,19 +502,19 @@ def report(host: KubeletHost) -> ComponentResult | None:
         found = found.with_values(pods=typed.as_mapping(pods))
     if verified and verified.failed:
         found = found.with_values(failed=True, msg=verified.msg)
-    limits = _limits(host, found, pods or PodLosses())
+    limits = _unverified_after_change(host, found, pods or PodLosses())
     return found.with_values(unverified=[*found.unverified, *limits]) if limits else found
 
 
-def _limits(host: KubeletHost, known: ComponentResult, pods: PodLosses) -> list[str]:
-    """What was not looked at of a kubelet. known: of the plan, and of the turn. pods: what became of those that ran before."""
+def _unverified_after_change(host: KubeletHost, known: ComponentResult, pods: PodLosses) -> list[str]:
+    """What was not verified of a kubelet. known: of the plan, and of the turn. pods: what became of those that ran before."""
     is_changed = was_changed(host.change, check_mode=False)
-    limits = [*_unfollowed(known), *_unverified(host, is_changed=is_changed)]
+    limits = [*_unverified_after_crash(known), *_unverified_by_settings(host, is_changed=is_changed)]
     if why := _unreported(host, known):
         seen = (*([_DEVICES] if host.settings.allocatable_timeout > 0 else ()), _PODS)
         limits += [f"{what}: the API only shows what was so before it: {why}" for what in seen]
-    if is_changed and host.turn and host.turn.unwatched:
-        limits.append(f"{_PODS}: {host.turn.unwatched}")
+    if is_changed and host.turn and host.turn.unwatched_reason:
+        limits.append(f"{_PODS}: {host.turn.unwatched_reason}")
     if pods.deleted:
         limits.append(
             f"{_PODS}: {join_first(pods.deleted)} {'does' if len(pods.deleted) == 1 else 'do'} not exist any more"
@@ -537,8 +539,8 @@ def _unreported(host: KubeletHost, known: ComponentResult) -> str:
     return next(found, "")
 
 
-def _unfollowed(known: ComponentResult) -> list[str]:
-    """What was not looked at behind a restart whose run ended before: what was there before it is not known any more. known: of the plan, and of
+def _unverified_after_crash(known: ComponentResult) -> list[str]:
+    """What was not verified behind a restart whose run ended before: what was there before it is not known any more. known: of the plan, and of
     the turn, which takes up what is open."""
     earlier = known.previous_transaction
     if earlier is None or earlier.outcome in ("", ABORTED):
@@ -547,14 +549,14 @@ def _unfollowed(known: ComponentResult) -> list[str]:
     return [f"{_DEVICES}: {why}", f"{_PODS}: {why}"]
 
 
-def _unverified(host: KubeletHost, *, is_changed: bool) -> list[str]:
+def _unverified_by_settings(host: KubeletHost, *, is_changed: bool) -> list[str]:
     """What the variables of the role leave out after a kubelet was restarted, or of one that has nothing to change."""
     settings = host.settings
     if settings.node_kubelet_check_api:
         is_skipped = is_changed and settings.allocatable_timeout <= 0
         devices = [f"{_DEVICES}: node_kubelet_allocatable_timeout is 0"] if is_skipped else []
         is_revert = is_changed and settings.state == "previous"
-        keys = ", ".join(configz.reverted(host.plan.operations or ())[1]) if is_revert else ""
+        keys = ", ".join(configz.reverted_values(host.plan.operations or ())[1]) if is_revert else ""
         back = f"{_USE}: {keys} went back to a default or a flag, with which /configz is not compared"
         return [*([back] if keys else ()), *devices]
     why = "node_kubelet_check_api is false"
@@ -563,19 +565,19 @@ def _unverified(host: KubeletHost, *, is_changed: bool) -> list[str]:
     return [*([compared] if is_due else ()), *([f"{_DEVICES}: {why}", f"{_PODS}: {why}"] if is_changed else ())]
 
 
-def _with_unknown_devices(
+def _with_unverified_devices(
     found: ComponentResult, host: KubeletHost, admission: Admission, name: str
 ) -> ComponentResult:
     """The same report, with what could not be verified because it was not known before the change."""
     is_changed = was_changed(host.change, check_mode=False)
-    is_wanted = is_changed and host.settings.allocatable_timeout > 0
-    if not is_wanted or name not in admission.offers or admission.offers[name] is not None:
+    is_checked = is_changed and host.settings.allocatable_timeout > 0
+    if not is_checked or name not in admission.allocatable or admission.allocatable[name] is not None:
         return found
     limit = f"{_DEVICES}: the API did not show that before the change"
     return found.with_values(unverified=[*found.unverified, limit])
 
 
-def judged(
+def final_report(
     name: str, host: KubeletHost, coordinator: KubeletHost | None, stopped: t.Sequence[str], *, has_turn: bool
 ) -> ComponentResult | None:
     """The same, with what others decided. coordinator: the host that did. stopped: the hosts that stopped the rollout.
@@ -584,14 +586,14 @@ def judged(
     """
     admission = (coordinator.admission if coordinator else None) or Admission()
     compared = (coordinator.comparison if coordinator else None) or Comparison()
-    found = report(host)
-    known = _with_unknown_devices(found, host, admission, name) if found else ComponentResult()
+    found = host_report(host)
+    known = _with_unverified_devices(found, host, admission, name) if found else ComponentResult()
     if name in compared.mismatches:
         begin = "Nothing was changed. " if compared.refusal else ""
         # A refusal has failed the step itself.
         return known.with_values(failed=True, compared=bool(begin), msg=f"{begin}{compared.mismatches[name]}")
-    if name in admission.objections:
-        return known.with_values(failed=True, msg=f"Nothing was changed, because {admission.objections[name]}")
+    if name in admission.restart_refusals:
+        return known.with_values(failed=True, msg=f"Nothing was changed, because {admission.restart_refusals[name]}")
     others = [each for each in stopped if each != name]
     if has_turn and others and not host.has_started:
         return known.with_values(**rollout.not_started_result(others))

@@ -39,7 +39,7 @@ def conditions_of(node: Node, changes: t.Collection[Change] = (), limits: Limits
             **{name: quantities.parse(amount) for name, amount in resources.items()},
             **(kubelet_limits.allocatable(limits, node["status"]["capacity"]) if limits else {}),
         },
-        forbids=lambda sysctl: limits is not None and kubelet_limits.withdrawn(sysctl, limits),
+        forbids=lambda sysctl: limits is not None and kubelet_limits.is_withdrawn(sysctl, limits),
         devices=_devices(node),
         gives_again=limits is not None and bool(limits.get("pod_level_managers")) and _is_older(node),
     )

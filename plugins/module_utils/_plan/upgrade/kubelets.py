@@ -63,9 +63,9 @@ def as_kubeadm_leaves(plan: KubeletPlan, target: tuple[int, ...]) -> KubeletPlan
 def values(layout: Layout) -> Values:
     """All settings, in the fields of the module C(kubelet)."""
     config = {
-        kubelet_config.key_of(path): value for path, value in kubelet_config.leaves(layout.settings.config).items()
+        kubelet_config.key_of(path): value for path, value in kubelet_config.flatten(layout.settings.config).items()
     }
-    args = {flag.name: flags.values(layout.settings.given, flag.name) for flag in layout.settings.given}
+    args = {flag.name: flags.values(layout.settings.command_flags, flag.name) for flag in layout.settings.command_flags}
     return {GATES: layout.settings.gates(), CONFIG: config, ARGS: args}
 
 

@@ -106,7 +106,7 @@ def test_what_another_run_set_meanwhile_is_told_in_the_turn() -> None:
         "w1 kubelet: meanwhile another run: ~ maxPods: 110 -> 77, as this run was to"
     ]
     assert "warnings" not in found.result("verify", "w2")
-    (line,) = found.result("admit", "cp1")["told"]
+    (line,) = found.result("admit", "cp1")["report_lines"]
     assert line.startswith("WARNING: another run held the Lease of the kubelets since everything was planned.")
     assert line in found.lines
     undisturbed = run("cp1", "w1", "w2", plans=plans, changes=changes)

@@ -378,7 +378,7 @@ def test_state_files_are_read_below_the_kubelets_root(node: Node) -> None:
     )
     (root_dir / "memory_manager_state").write_text('{"policyName":"None"}', encoding="ascii")
     unit = kubelet_units.read_unit(node.run, node.host)
-    assert unit.state.remembered == {"cpu_manager_state": "static", "memory_manager_state": "none"}
+    assert unit.state.state_policies == {"cpu_manager_state": "static", "memory_manager_state": "none"}
     node.outputs *= 2
     journal = carry_out(node, force=True, config={"memoryManagerPolicy": "Static"})
     # The CPU manager's was not asked for, but the kubelet would not start over it.

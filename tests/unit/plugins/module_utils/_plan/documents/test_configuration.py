@@ -27,7 +27,7 @@ TABS = ["a: b\nc: d\t\n", "a: b\nc:\td\n", "a: b\nc: d\t# e\n", "a:\n-\tc\n", "a
 def test_json_is_read_as_json(text: str) -> None:
     assert configuration.load(text) == DATA
     assert configuration.read(text.encode("utf-8"), "K", dict) == DATA
-    assert config.parse(TextFile.of("/c", text)).data == DATA
+    assert config.parse_document(TextFile.of("/c", text)).data == DATA
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_only_pyyaml_takes_for_a_number_or_a_date_is_text(text: str) -> Non
 
 
 def test_line_of_a_field_of_json_is_found() -> None:
-    source = config.parse(TextFile.of("/c", TABBED)).source(("a", "c"))
+    source = config.parse_document(TextFile.of("/c", TABBED)).source(("a", "c"))
     assert source is not None
     assert TABBED.splitlines()[source.line - 1].strip() == '"c": 1000.0,'
 
@@ -88,7 +88,7 @@ def test_tab_is_named_with_its_line(text: str) -> None:
     with pytest.raises(Refusal, match=rf"^{TAB} \(line 2\)$"):
         configuration.read(text.encode(), "K", dict)
     with pytest.raises(Refusal, match=f"^/c line 2: {TAB}.$"):
-        config.parse(TextFile.of("/c", text))
+        config.parse_document(TextFile.of("/c", text))
     with pytest.raises(Refusal, match=f"^/c line 2: {TAB}.$"):
         Document.parse(text, "/c")
     with pytest.raises(Refusal, match=f"ClusterConfiguration line 2: {TAB}. Repair it"):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the ConfigMap of kubeadm message, and what becomes of it for a new kubeadm."""
+"""What the ConfigMap of kubeadm contains, and what becomes of it for a new kubeadm."""
 
 from __future__ import annotations
 

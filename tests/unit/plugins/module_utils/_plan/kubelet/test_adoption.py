@@ -110,7 +110,7 @@ def test_entries_of_any_file_of_variables_are_moved_and_come_back(
     assert kubelet.plan(desired(adopt=True, purge=True, **given), changed).operations == ()
     back = after(changed, kubelet.plan(desired(state="absent"), changed))
     assert (back.unit, back.environment, back.fragments, back.record) == (before.unit, before.environment, (), {})
-    assert "s3cret" not in str(kubelet.diff(plan))
+    assert "s3cret" not in str(kubelet.diff_files(plan))
 
 
 def test_what_a_packages_unit_says_is_not_edited() -> None:
@@ -147,9 +147,9 @@ def test_the_administrators_file_keeps_mode_and_owner() -> None:
 
 def test_the_variables_of_others_are_not_shown() -> None:
     extra = "# old\n# NO_PROXY=s3cret\nHTTPS_PROXY=http://user:s3cret@proxy\nKUBELET_EXTRA_ARGS=--v=2\n"
-    shown = kubelet.diff(kubelet.plan(desired(adopt=True, args={"v": 4}), state(extra)))[-1]
-    assert shown["before"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=--v=2\n"
-    assert shown["after"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=\n"
+    diff = kubelet.diff_files(kubelet.plan(desired(adopt=True, args={"v": 4}), state(extra)))[-1]
+    assert diff["before"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=--v=2\n"
+    assert diff["after"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=\n"
 
 
 def test_a_file_that_changed_since_is_not_reverted() -> None:

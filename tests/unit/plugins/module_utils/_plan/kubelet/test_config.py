@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 
 def settings(*arguments: str, files: t.Sequence[str] = ()) -> kubelet_config.Settings:
     given = tuple(Argument(text, Source("unit", number), None) for number, text in enumerate(arguments, start=1))
-    documents = [kubelet_config.parse(TextFile.of(f"/{number}.conf", text)) for number, text in enumerate(files)]
+    documents = [
+        kubelet_config.parse_document(TextFile.of(f"/{number}.conf", text)) for number, text in enumerate(files)
+    ]
     return kubelet_config.Settings(given, tuple(documents))
 
 
 @pytest.mark.parametrize(
-    ("target", "patch", "wanted"),
+    ("target", "patch", "expected"),
     [  # the examples of RFC 7386
         ({"a": "b"}, {"a": "c"}, {"a": "c"}),
         ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
@@ -41,8 +43,8 @@ def settings(*arguments: str, files: t.Sequence[str] = ()) -> kubelet_config.Set
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ],
 )
-def test_merge_patch(target: t.Any, patch: t.Any, wanted: t.Any) -> None:
-    assert kubelet_config.merge_patch(target, patch) == wanted
+def test_merge_patch(target: t.Any, patch: t.Any, expected: t.Any) -> None:
+    assert kubelet_config.merge_patch(target, patch) == expected
 
 
 # Short keys, so that two mappings often share some.
@@ -58,7 +60,7 @@ _MAPPINGS = st.dictionaries(_KEYS, _VALUES, max_size=4)
 @given(_MAPPINGS)
 def test_leaves_and_keys_give_the_mapping_back(data: dict[str, t.Any]) -> None:
     built: dict[str, t.Any] = {}
-    for path, value in kubelet_config.leaves(data).items():
+    for path, value in kubelet_config.flatten(data).items():
         assert kubelet_config.path_of(kubelet_config.key_of(path)) == path
         assert kubelet_config.value_at(data, path) == value
         built = kubelet_config.with_value(built, path, value)
@@ -68,7 +70,7 @@ def test_leaves_and_keys_give_the_mapping_back(data: dict[str, t.Any]) -> None:
 @given(_MAPPINGS, _MAPPINGS)
 def test_a_patch_is_in_effect_when_it_was_merged(target: dict[str, t.Any], patch: dict[str, t.Any]) -> None:
     merged = kubelet_config.merge_patch(target, patch)
-    for path, value in kubelet_config.leaves(patch).items():
+    for path, value in kubelet_config.flatten(patch).items():
         assert kubelet_config.value_at(merged, path) == value
 
 
@@ -95,7 +97,7 @@ def test_a_merged_field_stands_where_the_merge_does() -> None:
 
 def test_a_second_document_is_refused_with_its_line() -> None:
     with pytest.raises(Refusal, match=r"/c.yaml line 2: another document begins, of which a kubelet reads nothing"):
-        kubelet_config.parse(TextFile.of("/c.yaml", "maxPods: 1\n---\nmaxPods: 2\n"))
+        kubelet_config.parse_document(TextFile.of("/c.yaml", "maxPods: 1\n---\nmaxPods: 2\n"))
 
 
 @pytest.mark.parametrize(
@@ -117,8 +119,8 @@ def test_a_second_document_is_refused_with_its_line() -> None:
     ],
 )
 def test_flags_and_fields(flag: str, path: str) -> None:
-    assert kubelet_config.sets(flag, kubelet_config.path_of(path))
-    assert not kubelet_config.sets(flag, ("other",))
+    assert kubelet_config.sets_field(flag, kubelet_config.path_of(path))
+    assert not kubelet_config.sets_field(flag, ("other",))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_flags_and_fields(flag: str, path: str) -> None:
     [(True, "T", True), (False, "0", True), (5, "5", True), (["a", "b"], "a,b", True), ({"a": 1}, "a=1", False)],
 )
 def test_values_in_a_flags_words(value: t.Any, text: str, same: bool) -> None:
-    assert (text in kubelet_config.texts_of(value)) is same
+    assert (text in kubelet_config.flag_texts(value)) is same
 
 
 def test_taints_as_a_flag() -> None:
@@ -136,7 +138,7 @@ def test_taints_as_a_flag() -> None:
 
 
 def test_a_null_above_a_field_is_its_source() -> None:
-    document = kubelet_config.parse(TextFile.of("/f", "a: 1\nb:\n  c: null\nd: {}\n"))
+    document = kubelet_config.parse_document(TextFile.of("/f", "a: 1\nb:\n  c: null\nd: {}\n"))
     assert str(document.source(("b", "c", "x"))) == "/f:3"
     assert document.source(("d", "x")) is None
     assert document.source(("e",)) is None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a running kubelet message, held against what was asked for. Its spellings were seen on kubelets of 1.32 and 1.36."""
+"""What a running kubelet reports, compared with the desired state. Its spellings were seen on kubelets of 1.32 and 1.36."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.own
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.configz import (
     ConfigDifference,
     differences,
-    reverted,
-    same,
+    is_same,
+    reverted_values,
 )
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("desired", "found"),
     [
         ("240m", "4h0m0s"),
         ("0.1s", "100ms"),
@@ -36,12 +36,12 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.co
         ([], None),
     ],
 )
-def test_the_same_in_other_words(asked: t.Any, found: t.Any) -> None:
-    assert same(asked, found)
+def test_the_same_in_other_words(desired: t.Any, found: t.Any) -> None:
+    assert is_same(desired, found)
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("desired", "found"),
     [
         ("240m", "4h0m1s"),
         ("1s", "-1s"),
@@ -59,12 +59,12 @@ def test_the_same_in_other_words(asked: t.Any, found: t.Any) -> None:
         ([{"a": 1}], [{}]),
     ],
 )
-def test_something_else(asked: t.Any, found: t.Any) -> None:
-    assert not same(asked, found)
+def test_something_else(desired: t.Any, found: t.Any) -> None:
+    assert not is_same(desired, found)
 
 
 def test_where_a_kubelet_differs() -> None:
-    asked = {
+    desired = {
         "feature_gates": {"A": "yes", "B": False, "C": True, "Left": None, "Unsaid": False},
         "config": {
             "maxPods": 77,
@@ -78,7 +78,7 @@ def test_where_a_kubelet_differs() -> None:
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "10%"},
         "registryBurst": 10,
     }
-    assert differences(asked, running) == [
+    assert differences(desired, running) == [
         ConfigDifference("feature_gates", "B", False, True),
         ConfigDifference("feature_gates", "Unsaid", False, None),
         ConfigDifference("config", "evictionHard/memory.available", "5%", "100Mi"),
@@ -91,10 +91,10 @@ def test_nothing_asked() -> None:
     assert differences({"feature_gates": None, "config": None}, {}) == []
 
 
-@pytest.mark.parametrize("asked", ["maxPods", ["config"], {"maxPods": 1}, {"config": 5}])
-def test_what_is_no_desired_state(asked: t.Any) -> None:
+@pytest.mark.parametrize("desired", ["maxPods", ["config"], {"maxPods": 1}, {"config": 5}])
+def test_what_is_no_desired_state(desired: t.Any) -> None:
     with pytest.raises(Refusal, match="must be a mapping with feature_gates and config"):
-        differences(asked, {})
+        differences(desired, {})
 
 
 def test_what_went_back_is_compared_but_for_defaults_and_flags() -> None:
@@ -118,7 +118,7 @@ def test_what_went_back_is_compared_but_for_defaults_and_flags() -> None:
         Change("config", "podsPerCore", 3, None),
         Change("config", "serializeImagePulls", False, "true"),
     ]
-    values, rest = reverted([*comparable, *others])
+    values, rest = reverted_values([*comparable, *others])
     assert values == {
         "feature_gates": {"On": True, "Off": False},
         "config": {

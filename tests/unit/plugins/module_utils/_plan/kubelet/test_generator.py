@@ -49,7 +49,7 @@ class Generator:
         file.write_bytes(text.encode())
 
     def run(self) -> tuple[str | None, str]:
-        """What it writes, None for nothing, and what it says."""
+        """What it writes, None for nothing, and what it prints."""
         directories = [str(self.out), f"{self.out}.early", f"{self.out}.late"]
         result = subprocess.run(
             [*self.shell, str(self.script), *directories],
@@ -68,7 +68,7 @@ class Generator:
 @pytest.fixture(name="generator", params=SHELLS, ids=[Path(shell[0]).name for shell in SHELLS])
 def fixture_generator(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Generator:
     generator = Generator(tmp_path, request.param)
-    # No kernel is told of tests.
+    # No kernel gets messages of tests.
     text = generator.script.read_text(encoding="utf-8")
     generator.script.write_text(text.replace("/dev/kmsg", "/nowhere/kmsg"), encoding="utf-8")
     return generator
@@ -84,9 +84,9 @@ def test_the_plan_knows_what_it_writes(generator: Generator, name: str) -> None:
     unit = [*ALL[name].state().unit, TextFile.of(DROP_IN, OURS)]
     for file in unit:
         generator.write(file.path, file.text)
-    written, said = generator.run()
+    written, output = generator.run()
     planned = as_loaded(unit, installed=True)
-    assert said == ""
+    assert output == ""
     assert written is not None
     assert words(written) == words(planned[-1].text)
     assert (planned[-1].path, words(written)[-1]) == (DERIVED, f"${VARIABLE}")
@@ -94,7 +94,7 @@ def test_the_plan_knows_what_it_writes(generator: Generator, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "wanted"),
+    ("files", "expected"),
     [
         ({LIB_UNIT: "[Service]\nExecStart=/a\n", ETC_UNIT: "[Service]\nExecStart=/b x"}, "/b x"),
         ({LIB_UNIT: "[Service]\n ExecStart = -/a \\\n# no\n  'b  c' \\\n$D\n"}, "-/a  'b  c'  $D"),
@@ -123,19 +123,19 @@ def test_the_plan_knows_what_it_writes(generator: Generator, name: str) -> None:
         ({LIB_UNIT: "[Service]\nExecStart=/a\n", f"{ETC_UNIT}.d/zzzzz.conf": "[Service]\nCPUWeight=5\n"}, "/a"),
     ],
 )
-def test_units_as_systemd_reads_them(generator: Generator, files: dict[str, str], wanted: str) -> None:
+def test_units_as_systemd_reads_them(generator: Generator, files: dict[str, str], expected: str) -> None:
     for path, text in files.items():
         generator.write(path, text)
-    written, said = generator.run()
-    assert said == ""
+    written, output = generator.run()
+    assert output == ""
     assert written is not None
-    assert written.splitlines()[1:] == ["[Service]", "ExecStart=", f"ExecStart={wanted} ${VARIABLE}"]
+    assert written.splitlines()[1:] == ["[Service]", "ExecStart=", f"ExecStart={expected} ${VARIABLE}"]
     shadowed = {f"{LIB_UNIT}.d/30-mine.conf"} & {f"{LIB_UNIT}.d/30-mine.conf" for path in files if path == MINE}
     unit = [TextFile.of(path, files[path]) for path in (ETC_UNIT, LIB_UNIT) if path in files][:1]
     drop_ins = {path: text for path, text in files.items() if ".d/" in path and path not in shadowed}
     ordered = [TextFile.of(path, drop_ins[path]) for path in sorted(drop_ins, key=os.path.basename)]
     assert read_service([*unit, *ordered], {}, "w1").words == words(written)[:-1]
-    assert exec_start([*unit, *ordered])[0].split() == wanted.split()
+    assert exec_start([*unit, *ordered])[0].split() == expected.split()
 
 
 @pytest.mark.parametrize(
@@ -163,10 +163,10 @@ def test_units_as_systemd_reads_them(generator: Generator, files: dict[str, str]
 def test_what_is_not_certain_is_left_as_it_is_and_told(generator: Generator, files: dict[str, str], why: str) -> None:
     for path, text in files.items():
         generator.write(path, text)
-    written, said = generator.run()
+    written, output = generator.run()
     assert written is None
-    assert why in said
-    assert f"the kubelet starts without the arguments of {DROP_IN}" in said
+    assert why in output
+    assert f"the kubelet starts without the arguments of {DROP_IN}" in output
     unit = [TextFile.of(path, text) for path, text in files.items()]
     if unit:
         with pytest.raises(Refusal):
@@ -176,9 +176,9 @@ def test_what_is_not_certain_is_left_as_it_is_and_told(generator: Generator, fil
 def test_a_masked_unit_stays_masked(generator: Generator) -> None:
     generator.write(LIB_UNIT, "[Service]\nExecStart=/a\n")
     (generator.root / ETC_UNIT.lstrip("/")).symlink_to("/dev/null")
-    written, said = generator.run()
+    written, output = generator.run()
     assert written is None
-    assert "is a link to /dev/null" in said
+    assert "is a link to /dev/null" in output
 
 
 def test_it_does_nothing_without_our_drop_in_or_where_the_unit_takes_the_variable(generator: Generator) -> None:

@@ -55,9 +55,9 @@ def test_every_plan_on_every_layout(name: str, given: dict[str, t.Any]) -> None:
     assert_same(after(after(changed, undone), again), changed)
 
 
-def assert_same(found: t.Any, wanted: t.Any) -> None:
-    for field in dataclasses.fields(wanted):
-        assert getattr(found, field.name) == getattr(wanted, field.name), field.name
+def assert_same(found: t.Any, expected: t.Any) -> None:
+    for field in dataclasses.fields(expected):
+        assert getattr(found, field.name) == getattr(expected, field.name), field.name
 
 
 def test_arguments_are_said_to_stand_where_they_were_derived_from() -> None:

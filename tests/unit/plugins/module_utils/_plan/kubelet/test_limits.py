@@ -114,16 +114,21 @@ def test_huge_pages_are_taken_off_the_memory() -> None:
 )
 def test_managers_of_pods_as_a_whole_count_in_each_restart(text: str, *, are_on: bool) -> None:
     same = settings(files=[text])
-    assert (limits.change(same, same) is not None) is are_on
+    assert (limits.limits_change(same, same) is not None) is are_on
 
 
 def test_sysctls_that_are_withdrawn() -> None:
     before, after = (settings(files=[f"allowedUnsafeSysctls: {names}"]) for names in (["a.*", "b"], ["a.b", "b"]))
-    found = limits.change(before, after)
+    found = limits.limits_change(before, after)
     assert found is not None
     assert (found["unsafe_sysctls"], found["withdrawn_sysctls"]) == (["a.b", "b"], ["a.*"])
-    assert [kubelet_limits.withdrawn(name, found) for name in ("a.b", "a.c", "b", "c")] == [False, True, False, False]
-    assert limits.change(after, after) is None
+    assert [kubelet_limits.is_withdrawn(name, found) for name in ("a.b", "a.c", "b", "c")] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert limits.limits_change(after, after) is None
     safe = {"unsafe_sysctls": [], "withdrawn_sysctls": ["net.*"]}
-    assert not kubelet_limits.withdrawn("net.ipv4.tcp_syncookies", safe)
-    assert kubelet_limits.withdrawn("net/core/somaxconn", safe)
+    assert not kubelet_limits.is_withdrawn("net.ipv4.tcp_syncookies", safe)
+    assert kubelet_limits.is_withdrawn("net/core/somaxconn", safe)

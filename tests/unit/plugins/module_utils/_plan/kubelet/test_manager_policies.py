@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.manager_policies import (
     UNREADABLE,
-    Remembered,
+    StateFilePolicies,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.kubelet.test_config import settings
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import desired, state
@@ -23,10 +23,10 @@ TOPOLOGY = "topologyManagerPolicy: restricted"
 GATE = "PodLevelResourceManagers"
 
 
-def named(before: str, after: str, remembered: Remembered | None = None) -> list[str]:
+def named(before: str, after: str, state_policies: StateFilePolicies | None = None) -> list[str]:
     """What changes, of all policies, between two configuration files."""
-    found = kubelet_policies.changes(
-        settings(files=[f"{{{before}}}"]), settings(files=[f"{{{after}}}"]), remembered or {}
+    found = kubelet_policies.policy_changes(
+        settings(files=[f"{{{before}}}"]), settings(files=[f"{{{after}}}"]), state_policies or {}
     )
     return [name for change in found for name in change.differences]
 
@@ -84,7 +84,7 @@ def test_what_a_policy_in_force_stands_on_is_named(policy: str, before: str, aft
 def test_flags_and_fields_that_say_the_same_are_the_same() -> None:
     text = f"{{{CPU}, reservedSystemCPUs: '0', cpuManagerPolicyOptions: {{full-pcpus-only: 'true'}}}}"
     flags = ("--cpu-manager-policy=static", "--reserved-cpus=0", "--cpu-manager-policy-options=full-pcpus-only=1")
-    assert kubelet_policies.changes(settings(files=[text]), settings(*flags), {}) == []
+    assert kubelet_policies.policy_changes(settings(files=[text]), settings(*flags), {}) == []
 
 
 def test_reserved_memory_may_be_given_twice_as_a_flag() -> None:
@@ -94,8 +94,8 @@ def test_reserved_memory_may_be_given_twice_as_a_flag() -> None:
         )
         for size in ("1Gi", "2Gi")
     )
-    assert [change.differences for change in kubelet_policies.changes(one, other, {})] == [("reservedMemory",)]
-    assert kubelet_policies.changes(one, one, {}) == []
+    assert [change.differences for change in kubelet_policies.policy_changes(one, other, {})] == [("reservedMemory",)]
+    assert kubelet_policies.policy_changes(one, one, {}) == []
 
 
 @pytest.mark.parametrize("nonsense", ["reservedSystemCPUs: a-b", "kubeReserved: [1]", "cpuManagerPolicyOptions: 'x'"])
@@ -120,7 +120,7 @@ def test_a_gate_that_goes_takes_the_state_files_along() -> None:
 
 
 @pytest.mark.parametrize(
-    ("remembered", "text", "words"),
+    ("state_policies", "text", "words"),
     [
         (
             {"cpu_manager_state": "none"},
@@ -133,14 +133,16 @@ def test_a_gate_that_goes_takes_the_state_files_along() -> None:
         ({"cpu_manager_state": None, "memory_manager_state": None}, f"{CPU}, {MEMORY}", []),
     ],
 )
-def test_a_state_file_that_does_not_match_is_told(remembered: Remembered, text: str, words: list[str]) -> None:
-    found = kubelet_policies.mismatches(settings(files=[f"{{{text}}}"]), remembered)
+def test_a_state_file_that_does_not_match_is_told(
+    state_policies: StateFilePolicies, text: str, words: list[str]
+) -> None:
+    found = kubelet_policies.find_mismatches(settings(files=[f"{{{text}}}"]), state_policies)
     assert [mismatch.startswith(beginning) for mismatch, beginning in zip(found, words)] == [True] * len(words)
     assert len(found) == len(words)
 
 
-def plan(remembered: Remembered, **config: t.Any) -> kubelet.KubeletPlan:
-    return kubelet.plan(desired(config=config), state(remembered=remembered))
+def plan(state_policies: StateFilePolicies, **config: t.Any) -> kubelet.KubeletPlan:
+    return kubelet.plan(desired(config=config), state(state_policies=state_policies))
 
 
 def test_a_file_that_does_not_match_makes_way_with_any_change() -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plans of a kubelet: what is written for a desired state, what wins over it, and what is left when it is taken back."""
+"""Plans of a kubelet: what is written for a desired state, what wins over it, and what is left when it is reverted."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def test_settings_go_into_a_drop_in_and_a_fragment_of_ours() -> None:
         ("register_with_taints", "example.com/dongle:NoSchedule", None, ""),
     ]
     assert [change.path for change in plan.files] == [FRAGMENT, kubelet_layout.DROP_IN]
-    assert "ExecStartPre=-/bin/mkdir -p /etc/kubernetes/kubelet.conf.d\n" in plan.files[1].shown(plan.files[1].after)
+    assert "ExecStartPre=-/bin/mkdir -p /etc/kubernetes/kubelet.conf.d\n" in plan.files[1].visible_text(
+        plan.files[1].after
+    )
     assert data_of(plan)["apiVersion"] == "kubelet.config.k8s.io/v1beta1"
 
 
@@ -113,8 +115,8 @@ def test_a_removed_setting_goes_back_to_what_others_say_today() -> None:
         record=changed.record,
     )
     assert operations(kubelet.plan(desired(state="absent"), today)) == [("config", "maxPods", 50, 200)]
-    kept = kubelet.plan(desired(config={"maxPods": 200}), today)
-    assert data_of(kept)["maxPods"] == 200
+    plan = kubelet.plan(desired(config={"maxPods": 200}), today)
+    assert data_of(plan)["maxPods"] == 200
 
 
 def test_a_field_above_an_owned_one_replaces_it() -> None:
@@ -243,8 +245,8 @@ def test_what_another_program_wrote_into_our_file_goes_with_it() -> None:
     ours = after(state(), kubelet.plan(desired(config={"podPidsLimit": 50, "registryBurst": 5}), state()))
     (fragment,) = ours.fragments
     edited = dataclasses.replace(ours, fragments=(TextFile.of(fragment.path, fragment.text.replace("50", "77")),))
-    kept = kubelet.plan(desired(config={"registryBurst": 6}), edited)
-    assert data_of(kept)["podPidsLimit"] == 77
+    plan = kubelet.plan(desired(config={"registryBurst": 6}), edited)
+    assert data_of(plan)["podPidsLimit"] == 77
     plan = kubelet.plan(desired(config={"registryBurst": 5}, purge=True), edited)
     assert [(change.key, change.before, change.after) for change in plan.operations] == [("podPidsLimit", 77, None)]
     assert plan.warnings == ()
@@ -285,6 +287,6 @@ def test_a_restart_that_would_bring_in_more_is_refused() -> None:
 
 
 def test_the_diff_names_each_file() -> None:
-    entries = kubelet.diff(kubelet.plan(desired(config={"maxPods": 50}), state()))
+    entries = kubelet.diff_files(kubelet.plan(desired(config={"maxPods": 50}), state()))
     assert [entry["after_header"] for entry in entries] == [FRAGMENT, kubelet_layout.DROP_IN]
     assert '"maxPods": 50' in entries[0]["after"]

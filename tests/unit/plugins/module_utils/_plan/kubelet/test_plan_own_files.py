@@ -20,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
 def test_flags_alone_need_no_fragment() -> None:
     plan = kubelet.plan(desired(args={"v": 4}), state())
     assert [change.path for change in plan.files] == [kubelet_layout.DROP_IN]
-    assert "mkdir" not in plan.files[0].shown(plan.files[0].after)
+    assert "mkdir" not in plan.files[0].visible_text(plan.files[0].after)
 
 
 def test_null_takes_a_setting_of_others_away() -> None:

@@ -52,7 +52,7 @@ def test_what_is_asked_for_or_reverted_is_no_news() -> None:
 
 def test_both_values_are_known() -> None:
     after = rejoined()
-    found = rejoining.overrides(after.record, after.without_ours().layout())
+    found = rejoining.find_overrides(after.record, after.without_ours().layout())
     assert rejoining.Override("config", "maxPods", 120, 121) in found
     assert rejoining.Override("config", "imageGCHighThresholdPercent", 90, None) in found
 
@@ -60,4 +60,4 @@ def test_both_values_are_known() -> None:
 def test_what_kubelet_config_says_by_now_as_well_hides_nothing() -> None:
     after = rejoined()
     record: Record = {"config": {"maxPods": Owned(121, None)}}
-    assert rejoining.overrides(record, after.without_ours().layout()) == []
+    assert rejoining.find_overrides(record, after.without_ours().layout()) == []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose kubelet is restarted when, what the API says against it, and what is reported of each node."""
+"""Whose kubelet is restarted when, what the API has against it, and what is reported of each node."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ def every(hosts: t.Mapping[str, Json]) -> dict[str, KubeletHost]:
     return {name: results(registers) for name, registers in hosts.items()}
 
 
-def info(answer: Json) -> NodesInfo:
-    return typed.parse(NodesInfo, answer)
+def info(response: Json) -> NodesInfo:
+    return typed.parse(NodesInfo, response)
 
 
 def report(registers: Json) -> Json:
     """What is reported of one host; empty when it was not even planned."""
-    found = rollout.report(results(registers))
+    found = rollout.host_report(results(registers))
     return dict(found.raw) if found else {}
 
 
-def judged(name: str, registers: Json, coordinator: Json, stopped: t.Sequence[str], *, has_turn: bool) -> Json:
+def final_report(name: str, registers: Json, coordinator: Json, stopped: t.Sequence[str], *, has_turn: bool) -> Json:
     """The same, with what others decided."""
-    found = rollout.judged(name, results(registers), results(coordinator), stopped, has_turn=has_turn)
+    found = rollout.final_report(name, results(registers), results(coordinator), stopped, has_turn=has_turn)
     return dict(found.raw) if found else {}
 
 
@@ -80,7 +80,7 @@ def idle(name: str, settings: Json | None = None, **more: t.Any) -> Json:
     ],
 )
 def test_what_refuses_all(second: Json, words: str) -> None:
-    found = rollout.refusal(every({"w1": host(settings=SAME), "w2": second}), ["w1", "w2"])
+    found = rollout.run_refusal(every({"w1": host(settings=SAME), "w2": second}), ["w1", "w2"])
     assert words in found
     assert bool(found) is bool(words)
 
@@ -115,7 +115,7 @@ def test_what_is_asked_before_the_restarts() -> None:
         "w3": idle("n3"),
         "w4": host("n4", plan={"problem": "it is down"}),
     }
-    assert rollout.question(every(hosts), ["w1", "w4"]) == {
+    assert rollout.info_request(every(hosts), ["w1", "w4"]) == {
         "requested": False,
         "readmission": True,
         "restarted_nodes": ["n1", "n4"],
@@ -179,13 +179,13 @@ def test_idle_kubelet_that_is_not_as_desired_is_named(entry: Json | None, words:
 
 def test_api_that_tells_of_no_node_blames_no_kubelet() -> None:
     assert rollout.idle_mismatches(every({"h": idle("n1", settings=DESIRED)}), info({"msg": "silent."})) == {}
-    assert rollout.unread(info({"msg": "silent."})).startswith("silent. If credentials are missing")
+    assert rollout.read_error(info({"msg": "silent."})).startswith("silent. If credentials are missing")
 
 
 def test_kubelet_out_of_reach_before_its_change_is_a_warning() -> None:
-    answer = {"nodes": {"n1": {"kubelet": kubelet(problem="503.")}, "n2": {"kubelet": kubelet()}, "n3": {}}}
+    response = {"nodes": {"n1": {"kubelet": kubelet(problem="503.")}, "n2": {"kubelet": kubelet()}, "n3": {}}}
     hosts = every({name: host(name) for name in ("n1", "n2", "n3")})
-    (warning,) = rollout.unreached(hosts, list(hosts), info(answer))
+    (warning,) = rollout.unreadable_warnings(hosts, list(hosts), info(response))
     assert warning.startswith("what the kubelet of n1 uses cannot be read before its change")
 
 
@@ -194,29 +194,29 @@ REJECTED = {"nodes": {"w1": {"readmission": [{"pod": "default/p", "reason": "too
 
 
 def test_pods_that_would_not_come_back_are_named() -> None:
-    found = rollout.objections(every({"w1": host(), "w2": host("w2")}), ["w1", "w2"], info(REJECTED))
+    found = rollout.check_restarts(every({"w1": host(), "w2": host("w2")}), ["w1", "w2"], info(REJECTED))
     assert list(found.by_host) == ["w1"]
-    assert "kubelet of w1 would reject pods that run there: default/p (too big). Give the node" in found.told
+    assert "kubelet of w1 would reject pods that run there: default/p (too big). Give the node" in found.message
 
 
 def test_an_api_that_is_silent_objects_for_all_but_the_forced() -> None:
     hosts = every({"w1": FORCED, "w2": host("w2")})
-    found = rollout.objections(hosts, ["w1", "w2"], info({"msg": "no credentials."}))
+    found = rollout.check_restarts(hosts, ["w1", "w2"], info({"msg": "no credentials."}))
     assert list(found.by_host) == ["w2"]
-    assert found.told.startswith(
+    assert found.message.startswith(
         "the API does not show which pods of w2 the restarted kubelets would reject: no credentials. If"
     )
-    assert rollout.objections(every({"w2": host()}), ["w2"], info({})).told.count("no answer") == 1
+    assert rollout.check_restarts(every({"w2": host()}), ["w2"], info({})).message.count("no answer") == 1
 
 
-@pytest.mark.parametrize("answer", [REJECTED, {}])
-def test_force_takes_no_objection(answer: Json) -> None:
-    assert rollout.objections(every({"w1": FORCED}), ["w1"], info(answer)) == rollout.Objections({}, "")
+@pytest.mark.parametrize("response", [REJECTED, {}])
+def test_force_takes_no_objection(response: Json) -> None:
+    assert rollout.check_restarts(every({"w1": FORCED}), ["w1"], info(response)) == rollout.RestartRefusals({}, "")
 
 
-@pytest.mark.parametrize("answer", [REJECTED, {"nodes": {"w2": {}}}])
-def test_nothing_to_object_to(answer: Json) -> None:
-    assert rollout.objections(every({"w2": host("w2")}), ["w2"], info(answer)) == rollout.Objections({}, "")
+@pytest.mark.parametrize("response", [REJECTED, {"nodes": {"w2": {}}}])
+def test_nothing_to_object_to(response: Json) -> None:
+    assert rollout.check_restarts(every({"w2": host("w2")}), ["w2"], info(response)) == rollout.RestartRefusals({}, "")
 
 
 RESOURCES = {
@@ -228,8 +228,10 @@ RESOURCES = {
 
 
 def test_what_device_plugins_offer() -> None:
-    assert rollout.offers(info({"nodes": {"w1": {"extended_resources": RESOURCES}}}), "w1") == {"a/plugged": 4}
-    assert rollout.offers(info({"msg": "silent"}), "w1") is None
+    assert rollout.plugin_allocatable(info({"nodes": {"w1": {"extended_resources": RESOURCES}}}), "w1") == {
+        "a/plugged": 4
+    }
+    assert rollout.plugin_allocatable(info({"msg": "silent"}), "w1") is None
 
 
 # ---- the Lease -------------------------------------------------------------------------------------------------------
@@ -269,7 +271,7 @@ STALE = "another run held the Lease of the kubelets since everything was planned
 
 
 @pytest.mark.parametrize(
-    ("answer", "acquired", "renewed"),
+    ("response", "acquired", "renewed"),
     [
         ({"stale": False}, "", ""),
         ({"stale": True}, "", STALE),
@@ -282,8 +284,8 @@ STALE = "another run held the Lease of the kubelets since everything was planned
         ),
     ],
 )
-def test_what_the_lease_refuses(answer: Json, acquired: str, renewed: str) -> None:
-    result = typed.parse(LeaseResult, answer)
+def test_what_the_lease_refuses(response: Json, acquired: str, renewed: str) -> None:
+    result = typed.parse(LeaseResult, response)
     for found, words in ((rollout.lease_refusal(result), acquired), (rollout.renewal_refusal(result), renewed)):
         assert found.startswith(words)
         assert bool(found) is bool(words)
@@ -293,8 +295,8 @@ def test_what_the_lease_refuses(answer: Json, acquired: str, renewed: str) -> No
 def test_what_is_told_of_a_lease_that_was_acquired() -> None:
     assert rollout.lease_warnings(typed.parse(LeaseResult, {"stale": False, "taken_over_from": None})) == []
     result = typed.parse(LeaseResult, {"stale": True, "taken_over_from": "them"})
-    taken, stale = rollout.lease_warnings(result)
-    assert taken == "the Lease nodecraft-kubeadm-kubelets is taken over from them."
+    takeover, stale = rollout.lease_warnings(result)
+    assert takeover == "the Lease nodecraft-kubeadm-kubelets is taken over from them."
     assert stale.startswith(f"{STALE}. Nodes on which there was nothing to change are not checked again: run again")
 
 
@@ -378,14 +380,14 @@ def test_kubelet_that_was_not_compared_is_doubted(entry: Json | None) -> None:
 
 def test_devices_that_are_missing() -> None:
     resources = {"a": {"allocatable": "3"}, "b": {"allocatable": "9"}, "c": {}}
-    answer = info({"nodes": {"w1": {"extended_resources": resources}}})
-    assert rollout.missing_devices({"a": 3, "b": 4}, answer, "w1") == []
+    response = info({"nodes": {"w1": {"extended_resources": resources}}})
+    assert rollout.missing_devices({"a": 3, "b": 4}, response, "w1") == []
     assert rollout.missing_devices({"a": 3}, info({"nodes": {"w1": {}}}), "w1") == ["a is 0, expected 3"]
-    found = rollout.missing_devices({"a": 4, "b": 4, "c": 1, "d": 2}, answer, "w1")
+    found = rollout.missing_devices({"a": 4, "b": 4, "c": 1, "d": 2}, response, "w1")
     assert found == ["a is 3, expected 4", "c is 0, expected 1", "d is 0, expected 2"]
-    told = rollout.device_mismatch("w1", answer, found, 20)
-    assert "20 s later device plugins have less allocatable there than before: a is 3, expected 4;" in told
-    assert rollout.device_mismatch("w1", answer, [], 20) == ""
+    message = rollout.device_mismatch("w1", response, found, 20)
+    assert "20 s later device plugins have less allocatable there than before: a is 3, expected 4;" in message
+    assert rollout.device_mismatch("w1", response, [], 20) == ""
     assert "does not show whether device plugins advertise there" in rollout.device_mismatch("w1", info({}), [], 20)
 
 
@@ -393,9 +395,9 @@ def test_devices_that_are_missing() -> None:
 
 
 def test_a_host_that_has_not_planned_has_no_report() -> None:
-    begun = {"begin": {**OF, "at_work": True, "excluded": ""}}
-    assert report(begun) == {}
-    assert report({**begun, "plan": {"unreachable": True, "msg": "gone"}}) == {}
+    started = {"begin": {**OF, "at_work": True, "excluded": ""}}
+    assert report(started) == {}
+    assert report({**started, "plan": {"unreachable": True, "msg": "gone"}}) == {}
     assert report({"begin": {"skipped": True}, "plan": host()["plan"]}) == {}
     assert report({}) == {}
 
@@ -490,9 +492,9 @@ def test_pods_and_devices_behind_a_restart_that_was_not_followed_are_not_verifie
 
 def test_the_same_of_a_restart_whose_end_the_turn_waited_for() -> None:
     earlier = {"id": "7", "outcome": "committed"}
-    taken_up = host(**{**DONE, "change": made(changed=False, previous_transaction=earlier)})
+    resumed = host(**{**DONE, "change": made(changed=False, previous_transaction=earlier)})
     why = "the run that made transaction 7 ended before it looked"
-    assert report(taken_up)["unverified"] == [f"{DEVICES}: {why}", f"{PODS}: {why}"]
+    assert report(resumed)["unverified"] == [f"{DEVICES}: {why}", f"{PODS}: {why}"]
 
 
 OTHER: Json = {**OF, "mismatches": {"w1": "it uses something else."}}
@@ -515,17 +517,17 @@ OTHER: Json = {**OF, "mismatches": {"w1": "it uses something else."}}
 )
 def test_mismatch_of_an_idle_kubelet_fails_its_host(steps: Json, message: str | None, compared: bool | None) -> None:
     coordinator = {"begin": OF, **steps}
-    found = judged("w1", idle("w1"), coordinator, [], has_turn=False)
+    found = final_report("w1", idle("w1"), coordinator, [], has_turn=False)
     assert (found.get("failed", False), found.get("msg"), found.get("compared")) == (bool(message), message, compared)
-    assert "failed" not in judged("w2", idle("w2"), coordinator, [], has_turn=False)
+    assert "failed" not in final_report("w2", idle("w2"), coordinator, [], has_turn=False)
 
 
 def test_what_was_told_at_the_end_is_told_again() -> None:
-    assert report({"end": {"report": {"msg": "said"}}}) == {"msg": "said"}
+    assert report({"end": {"report": {"msg": "text"}}}) == {"msg": "text"}
 
 
 @pytest.mark.parametrize(
-    ("registers", "has_turn", "stopped", "found"),
+    ("registers", "has_turn", "stopped", "expected"),
     [
         (
             host(),
@@ -565,22 +567,22 @@ def test_what_was_told_at_the_end_is_told_again() -> None:
         (host(**LOST), True, ["w1"], {"started": True, "failed": True, "unreachable": True}),
     ],
 )
-def test_what_is_told_of_a_host_in_a_rollout(registers: Json, has_turn: bool, stopped: list[str], found: Json) -> None:
-    told = judged("w1", registers, {}, stopped, has_turn=has_turn)
+def test_final_report_of_a_host(registers: Json, has_turn: bool, stopped: list[str], expected: Json) -> None:
+    found = final_report("w1", registers, {}, stopped, has_turn=has_turn)
     assert {
         key: value
-        for key, value in told.items()
+        for key, value in found.items()
         if key not in ("node", "cluster", "control_plane", "operations", "open_transaction")
-    } == found
-    assert told["operations"] == [SETTING]
+    } == expected
+    assert found["operations"] == [SETTING]
 
 
 def test_an_objection_is_told_of_its_host() -> None:
-    coordinator: Json = {"begin": OF, "admit": {**OF, "objections": {"w1": "pods would be lost."}}}
-    found = judged("w1", host(), coordinator, [], has_turn=True)
+    coordinator: Json = {"begin": OF, "admit": {**OF, "restart_refusals": {"w1": "pods would be lost."}}}
+    found = final_report("w1", host(), coordinator, [], has_turn=True)
     assert (found["failed"], found["msg"]) == (True, "Nothing was changed, because pods would be lost.")
     assert found["operations"] == [SETTING]
-    assert "failed" not in judged("w2", host(), coordinator, [], has_turn=True)
+    assert "failed" not in final_report("w2", host(), coordinator, [], has_turn=True)
 
 
 def test_what_is_owned_and_not_named_comes_with_what_reverts_it() -> None:
