@@ -86,11 +86,11 @@ class Steps:
 
         candidates: the control planes, each of which is tried until one responds. named: the host that the user names for the API.
         """
-        here = self._play.delegate_host
+        delegate_host = self._play.delegate_host
         node = self._modules.run("kubelet_info", {}, KubeletInfo)
-        if node.cluster is None and here != candidates[-1]:
+        if node.cluster is None and delegate_host != candidates[-1]:
             return ClusterFound(api_reachable=False)
-        reachable = [here] if node.cluster else []
+        reachable = [delegate_host] if node.cluster else []
         api, *_others = self._play.api_hosts(self._play.control_planes(), named, reachable=reachable)
         return ClusterFound(
             api=api, cluster=clusters.expected_identity({node.node: node.cluster} if node.cluster else {})

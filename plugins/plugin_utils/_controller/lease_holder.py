@@ -23,7 +23,7 @@ from .api_credentials import ApiCredentials
 from .lock_waiter import show_progress
 
 _CHARACTERS = 8
-_NAME = re.compile(r".*@(?P<machine>[^/]*)/[0-9a-f]+-(?P<pid>[0-9]+)-(?P<start>[0-9]+)-(?P<place>[0-9a-f]+)")
+_NAME = re.compile(r".*@(?P<machine>[^/]*)/[0-9a-f]+-(?P<pid>[0-9]+)-(?P<start>[0-9]+)-(?P<scope>[0-9a-f]+)")
 _PROC = "/proc"
 _INIT = 1
 
@@ -51,15 +51,15 @@ def holder_name() -> str:
         user = str(os.getuid())
     run = run_key.digest("the name of this run")[:_CHARACTERS]
     # Ansible forks the process of a task from that of the run.
-    process, place = _read_process(os.getppid()), _process_scope()
-    process_suffix = f"-{os.getppid()}-{process.start}-{place}" if process and place else ""
+    process, scope = _read_process(os.getppid()), _process_scope()
+    process_suffix = f"-{os.getppid()}-{process.start}-{scope}" if process and scope else ""
     return f"{user}@{os.uname().nodename}/{run}{process_suffix}"
 
 
 def is_gone(name: str) -> bool:
     """Whether the run that holds a Lease by this name was one of this machine, since it was started, and has ended with all its tasks."""
     found = _NAME.fullmatch(name)
-    if found is None or found.group("machine") != os.uname().nodename or found.group("place") != _process_scope():
+    if found is None or found.group("machine") != os.uname().nodename or found.group("scope") != _process_scope():
         return False
     pid, start = int(found.group("pid")), int(found.group("start"))
     process = _read_process(pid)

@@ -37,7 +37,7 @@ class ModuleRunner:
             action._connection.become = None
 
     def run(
-        self, module: str, arguments: Json, kind: type[R], *, is_plan: bool = False, is_complete: bool = False
+        self, module: str, arguments: Json, result_type: type[R], *, is_plan: bool = False, is_complete: bool = False
     ) -> R:
         """The result of a module, with its own action plugin. A lost connection is a result with C(unreachable).
 
@@ -49,7 +49,7 @@ class ModuleRunner:
         omitted = self._variables.get("omit")
         # Newer ones than 2.18 have no such variable, and leave nothing of what is omitted. A value that is null stays.
         given = merged if omitted is None else _without_omitted(omitted, merged)
-        return typed.parse(kind, self._run_action(name, given, is_plan=is_plan))
+        return typed.parse(result_type, self._run_action(name, given, is_plan=is_plan))
 
     def _run_action(self, name: str, arguments: Json, *, is_plan: bool) -> Json:
         action = self._action

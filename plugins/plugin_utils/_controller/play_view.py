@@ -75,8 +75,8 @@ class PlayView:
 
     def lost_hosts(self) -> list[str]:
         """The hosts that failed, could not be reached or were ended earlier in this play."""
-        left = set(self.play_hosts)
-        return [host for host in self.all_play_hosts if host not in left]
+        remaining = set(self.play_hosts)
+        return [host for host in self.all_play_hosts if host not in remaining]
 
     def excluded_by_serial(self) -> list[str]:
         """The hosts of the play that are not in this batch of it."""

@@ -45,20 +45,22 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def summary(self) -> RunSummary:
         """Report what became of all hosts, from one of them: the only one that runs the task, or the first that can where each of them does."""
-        part = {name: host for name, host in self._reported_hosts.items() if host.start.pass_id}
+        participants = {name: host for name, host in self._reported_hosts.items() if host.start.pass_id}
         # Behind a failure the batch may have no host left.
-        here = {name: part[name] for name in self._play.batch_hosts if name in part} or part
-        if not self._play.is_run_once and rollout.choose_reporter(here.items()) != self._play.host:
+        in_batch = {name: participants[name] for name in self._play.batch_hosts if name in participants} or participants
+        if not self._play.is_run_once and rollout.choose_reporter(in_batch.items()) != self._play.host:
             return RunSummary()
-        reports, hosts = self.all_reports(), list(part)
+        reports, hosts = self.all_reports(), list(participants)
         why = {name: host.end.why for name, host in self._reported_hosts.items() if not reports.get(name)}
-        left = (
+        not_started = (
             [] if self._play.check_mode else [report.host_not_started(name, each) for name, each in why.items() if each]
         )
         later = sum(not self._pass.host(name).start.pass_id for name in self._play.excluded_by_serial())
-        run = Run(hosts=hosts, parts=left, notes=self.notes(), causes=self.causes(), later=later, **self._run_fields)
+        run = Run(
+            hosts=hosts, parts=not_started, notes=self.notes(), causes=self.causes(), later=later, **self._run_fields
+        )
         found = RunSummary.of(run.with_role(**self.run_fields(reports)), self.statistics(reports))
-        return dataclasses.replace(found, passes={name: host.start.pass_id for name, host in part.items()})
+        return dataclasses.replace(found, passes={name: host.start.pass_id for name, host in participants.items()})
 
     @functools.cached_property
     def _reported_hosts(self) -> dict[str, H]:

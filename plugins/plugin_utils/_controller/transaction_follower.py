@@ -84,31 +84,31 @@ class TransactionFollower(Confirmer):
             if os.getppid() != controller_pid:
                 # Killed without a chance to end its workers: the next run gets the result, and confirms.
                 return None, "its controller was killed"
-            news, problem = self._poll_follower(arguments, task_vars)
-            idle_count = 0 if news is None or news.running else idle_count + 1
-            if news is None:
+            progress, problem = self._poll_follower(arguments, task_vars)
+            idle_count = 0 if progress is None or progress.running else idle_count + 1
+            if progress is None:
                 arguments["confirm"] = None  # the next result shows whether it arrived
                 self._show_progress(
                     started, f"cannot be followed ({problem}), trying again; the node continues by itself", started_at
                 )
                 time.sleep(_RECONNECT_SECONDS)
                 self._reconnect()
-            elif news.transaction:
-                return news.transaction, ""
-            elif not news.running and idle_count >= _MAX_IDLE:
+            elif progress.transaction:
+                return progress.transaction, ""
+            elif not progress.running and idle_count >= _MAX_IDLE:
                 return None, "its engine does not run"
             else:
-                if news.message != arguments["seen"]:
-                    self._show_progress(started, news.message, started_at)
-                arguments.update(seen=news.message, **self._confirmation_arguments(started, news, started_at))
+                if progress.message != arguments["seen"]:
+                    self._show_progress(started, progress.message, started_at)
+                arguments.update(seen=progress.message, **self._confirmation_arguments(started, progress, started_at))
         silence = f" (the last question had no answer: {problem})" if problem else ""
         return None, f"it was followed for longer than it can take{silence}"
 
     def _confirmation_arguments(
-        self, started: StartedChange, news: TransactionProgress, started_at: float
+        self, started: StartedChange, progress: TransactionProgress, started_at: float
     ) -> dict[str, t.Any]:
         """Arguments of the next call of the follower for a change that waits to be confirmed; without a confirmation it polls again soon."""
-        if news.phase != CONFIRMING or not self.confirms():
+        if progress.phase != CONFIRMING or not self.confirms():
             return {"wait": _POLL_SECONDS, "confirm": None}
         problem = self.connection_problem()
         if problem:
@@ -130,9 +130,9 @@ class TransactionFollower(Confirmer):
             result = self._execute_module(_FOLLOWER, module_args=arguments, task_vars=task_vars)
         except AnsibleError as exc:
             return None, str(exc)
-        news = typed.parse(TransactionProgress, result)
+        progress = typed.parse(TransactionProgress, result)
         if "phase" in result:
-            return news, ""
+            return progress, ""
         problem = str(result.get("msg", result))
         # Only the follower returns this. A connection that broke, or a node that is going down, leaves something else.
         if result.get("busy") is False and not arguments.get("confirm"):

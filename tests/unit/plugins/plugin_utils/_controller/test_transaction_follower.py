@@ -43,7 +43,7 @@ def ended(outcome: str) -> dict[str, t.Any]:
     return {"phase": "closed", "message": outcome, "running": False, "transaction": transaction}
 
 
-def news(message: str) -> dict[str, t.Any]:
+def progress(message: str) -> dict[str, t.Any]:
     return {"phase": "waiting", "message": message, "running": True, "transaction": None}
 
 
@@ -155,7 +155,7 @@ def test_a_module_that_started_nothing_is_not_followed(run: Run) -> None:
 
 
 def test_a_commit_changes_the_task(run: Run) -> None:
-    result = run(STARTED, news("stops"), ended("committed"))
+    result = run(STARTED, progress("stops"), ended("committed"))
     assert result["changed"] is True
     assert "failed" not in result
     assert result["transaction"]["outcome"] == "committed"
@@ -174,7 +174,7 @@ def test_every_other_end_fails_the_task(run: Run, outcome: str, changed: bool) -
 
 
 def test_each_step_is_shown_once(run: Run) -> None:
-    run(STARTED, news("stops"), news("stops"), news("is down"), news("is down"), ended("committed"))
+    run(STARTED, progress("stops"), progress("stops"), progress("is down"), progress("is down"), ended("committed"))
     assert [line.rpartition(",")[0] for line in run.lines] == [
         "cp1: kube-apiserver stops",
         "cp1: kube-apiserver is down",
@@ -194,7 +194,7 @@ def test_the_outcome_is_acknowledged_unless_the_task_leaves_it(
 
 
 def test_a_lost_connection_is_opened_again(run: Run) -> None:
-    result = run(STARTED, OUT_OF_REACH, OUT_OF_REACH, news("is down"), ended("committed"))
+    result = run(STARTED, OUT_OF_REACH, OUT_OF_REACH, progress("is down"), ended("committed"))
     assert result["changed"] is True
     assert run.connection.resets == 2
     notice = "cannot be followed (ssh: connection refused), trying again; the node continues by itself"
@@ -212,7 +212,7 @@ DECLINED = {"failed": True, "msg": f"transaction {ID} of kube-apiserver is not k
 
 
 def test_a_node_that_knows_nothing_of_it_ends_the_wait_at_once_with_its_words(run: Run) -> None:
-    result = run(STARTED, news("stops"), OUT_OF_REACH, DECLINED)
+    result = run(STARTED, progress("stops"), OUT_OF_REACH, DECLINED)
     assert (result["failed"], result["changed"]) == (True, True)
     assert f"its end was not seen: {DECLINED['msg']} Check systemctl status" in result["msg"]
     assert len(run.calls) == 4
@@ -220,7 +220,7 @@ def test_a_node_that_knows_nothing_of_it_ends_the_wait_at_once_with_its_words(ru
 
 
 def test_an_engine_that_does_not_run_is_named(run: Run) -> None:
-    result = run(STARTED, {**news("stops"), "running": False})
+    result = run(STARTED, {**progress("stops"), "running": False})
     assert "its end was not seen: its engine does not run." in result["msg"]
     assert len(run.calls) == 4
 
@@ -266,7 +266,7 @@ REFUSED = urllib.error.URLError("connection refused")
 @pytest.mark.parametrize("status", [200, 401, 403, 404])
 def test_any_answer_of_the_api_server_confirms(run: Run, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     api = Api(run, monkeypatch, status)
-    result = run(STARTED, news("stops"), WAITS, ended("committed"))
+    result = run(STARTED, progress("stops"), WAITS, ended("committed"))
     assert result["changed"] is True
     assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, None, ID]
     assert len(api.requests) == 2, "before the change, and when the node waits"
@@ -337,7 +337,7 @@ def test_a_word_that_may_not_have_been_heard_is_given_again(run: Run, monkeypatc
 def test_a_word_that_comes_too_late_is_no_reason_to_stop_following(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Api(run, monkeypatch, 200)
     late = {**DECLINED, "msg": f"transaction {ID} waits for no confirmation: it is in phase restoring."}
-    result = run(STARTED, WAITS, late, news("is put back"), ended("rolled_back"))
+    result = run(STARTED, WAITS, late, progress("is put back"), ended("rolled_back"))
     assert result["transaction"]["outcome"] == "rolled_back"
     assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, ID, None, None]
 
