@@ -206,8 +206,8 @@ def test_the_history_keeps_the_last_ones_and_the_last_committed_one(tmp_path: Pa
     (tmp_path / "history" / "0000.json").write_text("damaged", encoding="ascii")
     (tmp_path / "history" / ".0005.json.tmp").write_text("not ours to count", encoding="ascii")
     prune_history(str(tmp_path))
-    kept = history_ids(str(tmp_path))
-    assert kept == ["0002"] + [f"{number:04}" for number in range(3 + KEEP_HISTORY, 3 + 2 * KEEP_HISTORY)]
+    remaining = history_ids(str(tmp_path))
+    assert remaining == ["0002"] + [f"{number:04}" for number in range(3 + KEEP_HISTORY, 3 + 2 * KEEP_HISTORY)]
     for path in copies_of(str(tmp_path), "0001"):
         assert not os.path.exists(path)
 

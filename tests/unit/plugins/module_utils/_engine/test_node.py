@@ -104,10 +104,10 @@ def test_answers_to_probes_leave_room_for_the_cause(tmp_path: Path) -> None:
 
 def test_the_tail_of_a_log_of_docker(tmp_path: Path) -> None:
     path = tmp_path / "0.log"
-    said = json.dumps(
+    entry = json.dumps(
         {"log": 'E1125 "no" such flag\n', "stream": "stderr", "time": "2026-01-01T00:00:00Z"}, separators=(",", ":")
     )
-    path.write_text(f'{said}\n{{"log":"cut of', encoding="ascii")
+    path.write_text(f'{entry}\n{{"log":"cut of', encoding="ascii")
     assert read_log_tail(str(path)) == ['E1125 "no" such flag', '{"log":"cut of']
 
 
@@ -195,7 +195,7 @@ STACK = [f"k8s.io/kubernetes/frame{number}" for number in range(30)]
 
 
 @pytest.mark.parametrize(
-    ("output", "told"),
+    ("output", "expected"),
     [
         ([], []),
         ([f"I1125 line {number}" for number in range(30)], [f"I1125 line {number}" for number in range(10, 30)]),
@@ -208,12 +208,12 @@ STACK = [f"k8s.io/kubernetes/frame{number}" for number in range(30)]
         (["panic: former", *STACK, "E1125 no disk"], [*STACK[11:], "E1125 no disk"]),
     ],
 )
-def test_the_last_words_of_a_unit(output: list[str], told: list[str]) -> None:
-    asked: list[t.Sequence[str]] = []
+def test_the_last_words_of_a_unit(output: list[str], expected: list[str]) -> None:
+    commands: list[t.Sequence[str]] = []
 
     def run(arguments: t.Sequence[str]) -> tuple[int, str, str]:
-        asked.append(arguments)
+        commands.append(arguments)
         return 0, "".join(f"{line}\n" for line in output), ""
 
-    assert read_unit_log(run, "kubelet.service") == told
-    assert "_SYSTEMD_UNIT=kubelet.service" in asked[0]
+    assert read_unit_log(run, "kubelet.service") == expected
+    assert "_SYSTEMD_UNIT=kubelet.service" in commands[0]

@@ -34,14 +34,14 @@ def pod(container: str, *, ready: bool) -> Json:
     return {"status": {"containerStatuses": [{"containerID": f"containerd://{container}", "ready": ready}]}}
 
 
-def heard(
-    answer: Json | None, process: Process | None = PROCESS, *probes: Probe, demanded: bool = False
+def check_probes(
+    mirror_pod: Json | None, process: Process | None = PROCESS, *probes: Probe, demanded: bool = False
 ) -> tuple[bool | None, str]:
     """What is made of an answer of the API."""
 
     def http_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
         assert (kubeconfig, path) == CREDENTIAL
-        return answer, "refused"
+        return mirror_pod, "refused"
 
     return check_kubelet_probes(http_get, CREDENTIAL, process, probes or [EXEC], is_demanded=demanded)
 
@@ -53,7 +53,7 @@ def test_where_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "ok"),
+    ("mirror_pod", "ok"),
     [
         (pod(CONTAINER, ready=True), True),
         (pod(CONTAINER, ready=False), False),
@@ -62,20 +62,20 @@ def test_where_it_is() -> None:
         ({}, False),
     ],
 )
-def test_the_kubelets_word_is_about_this_container(answer: Json, ok: bool) -> None:
-    assert heard(answer) == (
+def test_the_kubelets_word_is_about_this_container(mirror_pod: Json, ok: bool) -> None:
+    assert check_probes(mirror_pod) == (
         ok,
         f"exec probe: the kubelet reports the container {'as ready' if ok else 'not as ready yet'}",
     )
 
 
 def test_without_a_process_nothing_is_asked() -> None:
-    assert heard(pod(CONTAINER, ready=True), None) == (False, "exec probe: there is no process")
+    assert check_probes(pod(CONTAINER, ready=True), None) == (False, "exec probe: there is no process")
 
 
 @pytest.mark.parametrize("demanded", [True, False])
 def test_a_word_that_is_not_heard_is_missed_where_it_was_heard_before(demanded: bool) -> None:
-    assert heard(None, demanded=demanded) == (
+    assert check_probes(None, demanded=demanded) == (
         False if demanded else None,
         "exec probe: what the kubelet reports is not known (refused)",
     )
@@ -84,11 +84,11 @@ def test_a_word_that_is_not_heard_is_missed_where_it_was_heard_before(demanded: 
 def test_of_grpc_the_port_is_looked_at_then(served_web: Web) -> None:
     listening = t.cast(Probe, {"kind": "grpc", "host": "127.0.0.1", "port": served_web.port})
     silent = t.cast(Probe, {"kind": "grpc", "host": "127.0.0.1", "port": 1})
-    assert heard(None, PROCESS, listening)[0] is None
-    ok, text = heard(None, PROCESS, silent, EXEC)
+    assert check_probes(None, PROCESS, listening)[0] is None
+    ok, text = check_probes(None, PROCESS, silent, EXEC)
     assert ok is False
     assert text.startswith("exec and grpc probe: what the kubelet reports is not known (refused); 127.0.0.1:1: ")
-    assert heard(pod(CONTAINER, ready=True), PROCESS, silent)[0]
+    assert check_probes(pod(CONTAINER, ready=True), PROCESS, silent)[0]
 
 
 # ---- in a transaction ------------------------------------------------------------------------------------------------
@@ -96,18 +96,18 @@ def test_of_grpc_the_port_is_looked_at_then(served_web: Web) -> None:
 
 def change(node: FakeNode, *, ready: bool, heard_before: bool = True, heard_after: bool = True) -> Json:
     """A change of a component with an exec probe only, of which the kubelet says that the new one is ready, or not."""
-    state = {"heard": heard_before}
+    state = {"check_probes": heard_before}
 
     def http_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
         (process,) = node.host.find_in_pods([instance.uid for instance in node.kubelet.instances]) or [PROCESS]
         assert (kubeconfig, path) == (str(node.kubelet_conf), MIRROR)
         report = pod(process.container_id, ready=ready or "--v=1" in process.arguments)
-        return (report, "") if state["heard"] else (None, "no answer")
+        return (report, "") if state["check_probes"] else (None, "no mirror_pod")
 
     node.http_get = http_get
     before, after = ({**node.instance(text), "probes": [EXEC]} for text in (OLD, NEW))
     node.prepare(watch={"before": before, "after": after})
-    node.once(WAITING, lambda: state.update(heard=heard_after))
+    node.once(WAITING, lambda: state.update(check_probes=heard_after))
     return node.run()
 
 

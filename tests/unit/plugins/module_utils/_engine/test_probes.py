@@ -203,13 +203,13 @@ def test_this_very_server_has_to_be_the_one_of_the_kubeconfig(tmp_path: Path, se
 @pytest.fixture(name="proxy")
 def fixture_proxy() -> t.Iterator[tuple[int, list[str]]]:
     """The port of a proxy that asks for the user "me", and what it was asked for."""
-    asked: list[str] = []
+    targets: list[str] = []
 
     class Tunnel(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             target = self.rfile.readline().decode().split()[1]
             headers = dict(line.split(": ", 1) for line in iter(lambda: self.rfile.readline().decode().strip(), ""))
-            asked.append(target)
+            targets.append(target)
             if headers.get("Proxy-Authorization") != f"Basic {base64.b64encode(b'me:s@t').decode()}":
                 self.wfile.write(b"HTTP/1.0 407 Proxy Authentication Required\r\n\r\n")
                 return
@@ -232,13 +232,13 @@ def fixture_proxy() -> t.Iterator[tuple[int, list[str]]]:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield server.server_address[1], asked
+        yield server.server_address[1], targets
         server.shutdown()
         thread.join()
 
 
 def test_the_proxy_of_a_kubeconfig_is_used(tmp_path: Path, secure: Web, proxy: tuple[int, list[str]]) -> None:
-    path, (port, asked) = tmp_path / "kubelet.conf", proxy
+    path, (port, targets) = tmp_path / "kubelet.conf", proxy
     (tmp_path / "ca.crt").write_text(CERTIFICATE_PEM, encoding="ascii")
 
     def request(url: str, at: Address | None = None) -> ApiResponse:
@@ -248,10 +248,10 @@ def test_the_proxy_of_a_kubeconfig_is_used(tmp_path: Path, secure: Web, proxy: t
 
     url = f"http://me:s%40t@127.0.0.1:{port}"
     assert request(url).is_ok()
-    assert asked == [f"127.0.0.1:{secure.port}"]
+    assert targets == [f"127.0.0.1:{secure.port}"]
     # The server of this very node is asked without it.
     assert request(url, secure.address).is_ok()
-    assert len(asked) == 1
+    assert len(targets) == 1
     assert "407" in request(f"http://127.0.0.1:{port}").problem
     response = request("socks5://me:secret@127.0.0.1:1080")
     assert (response.is_final, response.status) == (True, None)

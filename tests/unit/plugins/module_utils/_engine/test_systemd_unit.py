@@ -31,7 +31,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import UNUSED_
 UNKNOWN = (
     'E1 "Using lenient decoding as strict decoding failed" err="strict decoding error: unknown field \\"maxPodz\\""'
 )
-TAKEN = f"another program listens at its health port {UNUSED_PORT}"
+PORT_IN_USE = f"another program listens at its health port {UNUSED_PORT}"
 
 
 @pytest.fixture(name="unit")
@@ -221,15 +221,15 @@ def test_static_pods_that_were_never_shown_are_not_verified(unit: FakeUnit) -> N
     pods = ["etcd", "kube-apiserver", "kube-scheduler"]
     result = unit.change(watch={"has_static_pods": True, "static_pods": pods})
     assert result["outcome"] == COMMITTED
-    told = "whether its static pods are ready: the API server shows no kube-apiserver and no kube-scheduler"
-    assert result["proof"]["unverified"] == [told]
+    limit = "whether its static pods are ready: the API server shows no kube-apiserver and no kube-scheduler"
+    assert result["proof"]["unverified"] == [limit]
 
 
 def test_static_pods_that_were_not_ready_before_are_not_verified(unit: FakeUnit) -> None:
     result = unit.change(watch={"has_static_pods": True, "static_pods": ["etcd", "broken"]})
     assert result["outcome"] == COMMITTED
-    told = "whether its static pods are ready: the API server does not show as ready, as before the change: broken"
-    assert result["proof"]["unverified"] == [told]
+    limit = "whether its static pods are ready: the API server does not show as ready, as before the change: broken"
+    assert result["proof"]["unverified"] == [limit]
 
 
 def test_static_pods_unlisted_after_the_change_fail_it(unit: FakeUnit) -> None:
@@ -267,7 +267,7 @@ def test_an_unhealthy_process_is_restored(unit: FakeUnit) -> None:
 
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
-    [(Behaviour(log=UNKNOWN), 'unknown field \\"maxPodz\\"'), (Behaviour(listens=False, log=""), TAKEN)],
+    [(Behaviour(log=UNKNOWN), 'unknown field \\"maxPodz\\"'), (Behaviour(listens=False, log=""), PORT_IN_USE)],
 )
 def test_what_the_kubelet_passes_over_is_a_failure(unit: FakeUnit, behaviour: Behaviour, reason: str) -> None:
     unit.behaviours["v=2"] = behaviour
@@ -281,7 +281,7 @@ def test_health_port_that_was_taken_before_is_not_verified(unit: FakeUnit) -> No
     unit.stop()
     unit.start()
     result = unit.change()
-    assert (result["outcome"], result["proof"]["unverified"]) == (COMMITTED, [f"whether it is healthy: {TAKEN}"])
+    assert (result["outcome"], result["proof"]["unverified"]) == (COMMITTED, [f"whether it is healthy: {PORT_IN_USE}"])
 
 
 def test_health_port_is_not_verified_where_its_holder_cannot_be_read(unit: FakeUnit) -> None:
@@ -300,15 +300,15 @@ def test_what_it_passed_over_before_is_no_failure(unit: FakeUnit, known: bool) -
     assert unit.change(watch={"complaints": [complaint] if known else []})["outcome"] == COMMITTED
 
 
-@pytest.mark.parametrize("answer", [(1, "", "No journal files were found."), (124, "", "no answer"), (0, "", "")])
-def test_unreadable_log_of_the_kubelet_is_not_verified(unit: FakeUnit, answer: tuple[int, str, str]) -> None:
+@pytest.mark.parametrize("output", [(1, "", "No journal files were found."), (124, "", "no output"), (0, "", "")])
+def test_unreadable_log_of_the_kubelet_is_not_verified(unit: FakeUnit, output: tuple[int, str, str]) -> None:
     real = unit.run
-    unit.run = lambda arguments: answer if arguments[0] == "journalctl" else real(arguments)  # type: ignore[method-assign]
+    unit.run = lambda arguments: output if arguments[0] == "journalctl" else real(arguments)  # type: ignore[method-assign]
     result = unit.change()
     assert result["outcome"] == COMMITTED
     (limit,) = result["proof"]["unverified"]
     assert limit.startswith("whether it ignored errors in its configuration: journalctl shows nothing of it (")
-    assert (answer[2] or f"status {answer[0]}") in limit
+    assert (output[2] or f"status {output[0]}") in limit
 
 
 # ---- the API server --------------------------------------------------------------------------------------------------
@@ -386,10 +386,10 @@ def test_an_engine_that_dies_restarts_the_kubelet_once(unit: FakeUnit, dies_at: 
         armed[0] = armed[0] and not is_it
         if is_it and not after:
             raise Died
-        answer = real(arguments)
+        output = real(arguments)
         if is_it:
             raise Died
-        return answer
+        return output
 
     unit.run = run  # type: ignore[method-assign]
     with pytest.raises(Died):

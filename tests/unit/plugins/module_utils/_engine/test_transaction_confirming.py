@@ -24,7 +24,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd impor
 ID = "20260101T000000.000000Z-abcdef"
 
 
-def say(node: FakeNode, word: str = ID) -> None:
+def confirm(node: FakeNode, word: str = ID) -> None:
     """The confirmation."""
     (node.state / CONFIRMED).write_text(f"{word}\n", encoding="ascii")
 
@@ -38,7 +38,7 @@ def text_of(node: FakeNode) -> str:
 
 def test_a_word_from_outside_commits_at_once(node: FakeNode) -> None:
     node.prepare(confirm_timeout=60)
-    node.once(CONFIRMING, lambda: say(node))
+    node.once(CONFIRMING, lambda: confirm(node))
     began = node.clock.now
     result = node.run()
     assert (result["outcome"], result["confirmed"]) == (COMMITTED, True)
@@ -55,7 +55,7 @@ def test_a_change_that_needs_no_word_says_so(node: FakeNode) -> None:
 @pytest.mark.parametrize("word", [None, "20250101T000000Z-000000", ""])
 def test_without_its_own_word_it_is_restored(node: FakeNode, word: str | None) -> None:
     if word is not None:
-        say(node, word)
+        confirm(node, word)
     began = node.clock.now
     result = node.change(confirm_timeout=30)
     assert (result["outcome"], result["confirmed"]) == (ROLLED_BACK, False)
@@ -69,7 +69,7 @@ def test_without_its_own_word_it_is_restored(node: FakeNode, word: str | None) -
 def test_what_is_confirmed_and_not_healthy_is_not_committed(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(alive=6.0, back_off=1000, log=("E1 why it died",))
     node.prepare(confirm_timeout=30)
-    node.at(20, lambda: say(node))
+    node.at(20, lambda: confirm(node))
     result = node.run()
     assert result["outcome"] == ROLLED_BACK
     assert "kube-apiserver is down after 1 start(s) after it was healthy" in result["reason"]
@@ -110,7 +110,7 @@ def test_after_a_reboot_it_is_verified_again_and_a_word_stays_given(node: FakeNo
     with pytest.raises(Killed):
         node.new_engine().run()
     if word:
-        say(node)
+        confirm(node)
     save_journal(str(node.state), node.opened() | {"boot": "another boot"})
     node.kubelet.restart()
     node.clock.now = 5.0

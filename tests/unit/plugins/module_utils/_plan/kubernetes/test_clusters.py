@@ -57,7 +57,7 @@ def test_nodes_of_one_cluster_trust_a_certificate_in_common(
     assert second.is_same_cluster(first) is same
 
 
-def told(authority: str, server: str = "https://x:6443") -> ClusterIdentity:
+def identity(authority: str, server: str = "https://x:6443") -> ClusterIdentity:
     """What a module tells of a node's cluster."""
     return ClusterIdentity(authority, server, "m")
 
@@ -68,13 +68,18 @@ def test_a_cluster_whose_authority_is_being_replaced_is_one() -> None:
 
 
 def test_nodes_of_one_cluster_are_in_no_conflict() -> None:
-    assert cluster_conflict({"cp1": told("a"), "w1": told("a", "https://127.0.0.1:6443"), "w2": None}) == ""
-    assert cluster_conflict({"w1": told("", "")}) == ""
+    assert cluster_conflict({"cp1": identity("a"), "w1": identity("a", "https://127.0.0.1:6443"), "w2": None}) == ""
+    assert cluster_conflict({"w1": identity("", "")}) == ""
     assert cluster_conflict({}) == ""
 
 
 def test_a_conflict_names_the_hosts_of_each_cluster_and_what_to_do() -> None:
-    nodes = {"a1": told("1" * 64), "b1": told("", "https://y:6443"), "a2": told("1" * 64), "c1": told("", "")}
+    nodes = {
+        "a1": identity("1" * 64),
+        "b1": identity("", "https://y:6443"),
+        "a2": identity("1" * 64),
+        "c1": identity("", ""),
+    }
     assert cluster_conflict(nodes) == (
         "The hosts of this run belong to 3 clusters: a1, a2 (https://x:6443, authority 111111111111);"
         " b1 (https://y:6443, authority not named);"

@@ -51,7 +51,7 @@ def test_machines_that_are_the_nodes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machines", "told"),
+    ("machines", "expected"),
     [
         ({"w1": "1", "w2": "3"}, r"its Node w2 ran on other machines"),
         ({"w1": "2", "w2": "3"}, r"its Nodes w1, w2 ran on other machines"),
@@ -60,9 +60,9 @@ def test_machines_that_are_the_nodes() -> None:
         ({"w1": None}, "its Node w1 ran"),
     ],
 )
-def test_an_api_of_others(machines: dict[str, str | None], told: str) -> None:
+def test_an_api_of_others(machines: dict[str, str | None], expected: str) -> None:
     with pytest.raises(
-        Refusal, match=rf"the API at https://a is not verified .*{told} .*credentials come from x: name those"
+        Refusal, match=rf"the API at https://a is not verified .*{expected} .*credentials come from x: name those"
     ):
         own("a", w1="1", w2="2").check_machines(nodes(**machines), "https://a", "x")
     with pytest.raises(Refusal, match="none of its Nodes"):

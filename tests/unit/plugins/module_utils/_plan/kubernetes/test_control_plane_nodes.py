@@ -77,13 +77,13 @@ SET: dict[str, t.Any] = {"control_plane_components": {"etcd": {}}, "control_plan
 def test_a_run_without_control_planes(
     found: list[str], grouped: list[str], settings: dict[str, t.Any], warns: bool, refuses: bool
 ) -> None:
-    judged = check_absence(found, grouped, settings)
-    assert (bool(judged.warning), bool(judged.refusal)) == (warns, refuses)
+    result = check_absence(found, grouped, settings)
+    assert (bool(result.warning), bool(result.refusal)) == (warns, refuses)
 
 
 def test_what_is_said_of_it() -> None:
-    told = check_absence(["cp1", "cp2"], [], SET)
-    assert told == Absence(
+    result = check_absence(["cp1", "cp2"], [], SET)
+    assert result == Absence(
         refusal="control_plane_components would have no effect: the cluster has the control planes cp1, cp2, but no host of this run is one,"
         " and the inventory names none. Put them into the group kube_control_plane, name their group in kube_control_plane_group, or"
         " remove the settings."

@@ -36,7 +36,7 @@ def test_as_many_workers_as_the_variable_says_may_be_excluded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unreachable", "limit", "told"),
+    ("unreachable", "limit", "expected"),
     [
         (["w1"], 0, "cannot be reached: w1 (timed out). most is 0, and 1 would be skipped."),
         (["w1", "w2"], 1, "cannot be reached: w1 (timed out), w2 (timed out). most is 1, and 2 would be skipped."),
@@ -45,13 +45,13 @@ def test_as_many_workers_as_the_variable_says_may_be_excluded() -> None:
         (["w1", "cp1"], 4, "A control plane is never skipped, and cp1 is one."),
     ],
 )
-def test_more_of_them_or_a_control_plane_may_not(unreachable: list[str], limit: int, told: str) -> None:
-    assert told in objects(*unreachable, limit=limit)
+def test_more_of_them_or_a_control_plane_may_not(unreachable: list[str], limit: int, expected: str) -> None:
+    assert expected in objects(*unreachable, limit=limit)
 
 
 def test_where_the_inventory_names_no_control_plane_no_host_is_excluded() -> None:
-    told = "Whether that is a control plane, which is never skipped, is not known"
-    assert told in objects("w1", grouped=[])
+    expected = "Whether that is a control plane, which is never skipped, is not known"
+    assert expected in objects("w1", grouped=[])
 
 
 def test_a_run_of_no_host_is_none() -> None:

@@ -82,9 +82,9 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "wanted", "edits"), EDITS.values(), ids=EDITS)
-def test_edits_go_from_back_to_front(arguments: list[str], wanted: list[str], edits: list[Edit]) -> None:
-    assert flags.plan_edits(arguments, flags.parse(arguments), "x", wanted) == edits
+@pytest.mark.parametrize(("arguments", "desired", "edits"), EDITS.values(), ids=EDITS)
+def test_edits_go_from_back_to_front(arguments: list[str], desired: list[str], edits: list[Edit]) -> None:
+    assert flags.plan_edits(arguments, flags.parse(arguments), "x", desired) == edits
 
 
 def test_short_flag_gets_a_value_of_its_own() -> None:

@@ -31,7 +31,7 @@ def test_a_minor_version(text: str, minor: tuple[int, int] | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "told"),
+    ("image", "expected"),
     [
         ("registry.k8s.io/kube-apiserver:v1.37.2", "v1.37.2"),
         (f"registry.k8s.io/kube-apiserver:v1.37.2@{DIGEST}", "v1.37.2"),
@@ -42,8 +42,8 @@ def test_a_minor_version(text: str, minor: tuple[int, int] | None) -> None:
         (None, "image: not found"),
     ],
 )
-def test_what_an_image_tells(image: str | None, told: str) -> None:
-    assert versions.component_versions({"kube-apiserver": image}) == {"kube-apiserver": [told]}
+def test_what_an_image_tells(image: str | None, expected: str) -> None:
+    assert versions.component_versions({"kube-apiserver": image}) == {"kube-apiserver": [expected]}
 
 
 def test_only_components_of_kubernetes_are_held_against_its_versions() -> None:
@@ -52,7 +52,7 @@ def test_only_components_of_kubernetes_are_held_against_its_versions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "told"),
+    ("version", "expected"),
     [
         ("v0.38.0", "older"),
         ("v1.4.0", "older"),
@@ -64,10 +64,10 @@ def test_only_components_of_kubernetes_are_held_against_its_versions() -> None:
         ("v2.0.0", "newer"),
     ],
 )
-def test_the_ends_of_the_range(version: str, told: str | None) -> None:
+def test_the_ends_of_the_range(version: str, expected: str | None) -> None:
     found = versions.warnings("cp1", {"kubelet": [version]})
     advice = "This collection is tested with Kubernetes 1.32 to 1.37. Rehearsals still apply; try changes on a test cluster first."
-    assert found == ([f"cp1: kubelet {version} ({told} than tested). {advice}"] if told else [])
+    assert found == ([f"cp1: kubelet {version} ({expected} than tested). {advice}"] if expected else [])
 
 
 def test_all_is_told_in_one_warning_and_each_version_once() -> None:

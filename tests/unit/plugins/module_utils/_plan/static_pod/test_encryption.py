@@ -128,17 +128,17 @@ def test_each_resource_is_judged_by_what_the_api_server_looks_up_for_it(
 
 
 def test_a_key_that_goes_is_asked_for_by_resource() -> None:
-    asked: list[tuple[str, str]] = []
+    counted: list[tuple[str, str]] = []
 
     def count(resource: str, key: Key) -> int:
-        asked.append((resource, str(key)))
-        return len(asked) - 1
+        counted.append((resource, str(key)))
+        return len(counted) - 1
 
     before, after = of(("secrets *.apps", "k2 k1")), of(("secrets *.apps", "k2"))
     assert encryption.find_risks(before, after, count) == [
         "*.apps: aescbc key k1 would be removed, and 1 stored value needs it"
     ]
-    assert asked == [("secrets", "aescbc key k1"), ("*.apps", "aescbc key k1")]
+    assert counted == [("secrets", "aescbc key k1"), ("*.apps", "aescbc key k1")]
 
 
 ALL = """\
@@ -185,9 +185,9 @@ def test_a_kms_that_moves_is_another_one() -> None:
 
 def test_the_secret_of_a_key_is_compared_and_never_shown() -> None:
     (key,) = encryption.parse(config("k1").encode()).keys_of(("secrets", ""))
-    for shown in (repr(key), str(key), f"{key.prefix!r}"):
-        assert SECRETS["k1"] not in shown
-        assert material("k1") not in shown
+    for text in (repr(key), str(key), f"{key.prefix!r}"):
+        assert SECRETS["k1"] not in text
+        assert material("k1") not in text
 
 
 @pytest.mark.parametrize(

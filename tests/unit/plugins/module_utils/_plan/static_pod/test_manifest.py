@@ -140,8 +140,8 @@ def test_a_mount_of_a_part_of_a_volume_shows_that_part(below: str, path: str | N
         f"    volumeMounts:\n    - mountPath: /part\n      name: all\n      {below}\n",
     ).replace("  volumes:\n", "  volumes:\n  - hostPath: {path: /etc/kubernetes, type: Directory}\n    name: all\n")
     kind = "Directory" if path == "/etc/kubernetes" else ""
-    wanted = [] if path is None else [Mount(path, "/part", False, kind)]
-    assert [mount for mount in samples.manifest(text).mounts() if mount.mount_path == "/part"] == wanted
+    expected = [] if path is None else [Mount(path, "/part", False, kind)]
+    assert [mount for mount in samples.manifest(text).mounts() if mount.mount_path == "/part"] == expected
 
 
 @pytest.mark.parametrize(

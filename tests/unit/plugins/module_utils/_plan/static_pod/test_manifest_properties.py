@@ -128,8 +128,8 @@ def _assert_exact(before: State, done: StaticPodPlan, desired: Json) -> None:
     old, new = before.manifest.text, done.after.text
     assert (old == new) == (done.operations == ())
     assert _meaning(new) == manifest_texts.fulfilled(_meaning(old), desired)
-    kept = _COMMENT.findall(new)
-    assert kept == [number for number in _COMMENT.findall(old) if number in kept]
+    remaining = _COMMENT.findall(new)
+    assert remaining == [number for number in _COMMENT.findall(old) if number in remaining]
     assert ("\r\n" in old) == ("\r\n" in new)
     assert new.count("\r\n") in (0, new.count("\n"))
 

@@ -371,14 +371,14 @@ def test_any_desired_state_is_fulfilled_exactly_and_can_be_reverted() -> None:
 
 
 def _assert_fulfilled(desired: dict[str, t.Any], before: State, done: StaticPodPlan) -> None:
-    wanted = samples.desired(**desired)
+    parsed = samples.desired(**desired)
     values = _values(following(done, before))
-    for field, keys in wanted.values.items():
+    for field, keys in parsed.values.items():
         for key, value in keys.items():
             assert values[field].get(key) == value
     if not desired["purge"]:  # whatever is not named stays
         for field, keys in _values(before).items():
-            named = {entry.path for entry in wanted.files} if field == "files" else set(wanted.values.get(field, {}))
+            named = {entry.path for entry in parsed.files} if field == "files" else set(parsed.values.get(field, {}))
             for key, value in keys.items():
                 assert key in named or values[field].get(key) == value
     changed = {(change.field, change.key) for change in done.operations}

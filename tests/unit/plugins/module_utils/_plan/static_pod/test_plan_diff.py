@@ -32,26 +32,26 @@ def test_the_diff_hides_values_of_the_environment_in_every_style(style: str, kin
         text = samples.API_SERVER.replace("  containers:", f"  initContainers:\n  - name: x\n{env}  containers:")
     before = state(text)
     assert HIDDEN in json.dumps(before.manifest.pod, ensure_ascii=False)
-    (shown,) = build_diff(planned(before, args={"v": 4}))
-    assert "Sup3r" not in shown["before"] + shown["after"]
-    assert "(hidden)" in shown["before"]
-    assert "--v=4" in shown["after"]
+    (diff,) = build_diff(planned(before, args={"v": 4}))
+    assert "Sup3r" not in diff["before"] + diff["after"]
+    assert "(hidden)" in diff["before"]
+    assert "--v=4" in diff["after"]
 
 
 def test_the_diff_hides_values_in_flow_style() -> None:
     text = samples.API_SERVER.replace(
         "    image:", '    env: [{name: TOKEN, value: "Sup3r"}, {name: B, value: b1}]\n    image:'
     )
-    (shown,) = build_diff(planned(state(text), args={"v": 4}))
-    assert "Sup3r" not in shown["before"] + shown["after"]
-    assert "b1" not in shown["before"] + shown["after"]
+    (diff,) = build_diff(planned(state(text), args={"v": 4}))
+    assert "Sup3r" not in diff["before"] + diff["after"]
+    assert "b1" not in diff["before"] + diff["after"]
 
 
 def test_a_changed_value_is_seen_to_differ_and_not_shown() -> None:
     text = samples.API_SERVER.replace("    image:", "    env:\n    - name: TOKEN\n      value: old-secret\n    image:")
     done = planned(state(text), env={"TOKEN": "new-secret", "OTHER": "third-secret"})
-    (shown,) = build_diff(done)
-    assert shown["before"] != shown["after"]
+    (diff,) = build_diff(done)
+    assert diff["before"] != diff["after"]
     assert "secret" not in json.dumps(build_diff(done))
     assert "secret" not in repr(done.operations)
     assert [(change.key, change.before is None, change.after is None) for change in done.operations] == [
@@ -72,11 +72,11 @@ def test_the_diff_of_files_hides_the_sensitive_ones() -> None:
             samples.file("/etc/c", "third-secret\n", sensitive=True),
         ],
     )
-    shown = {entry["before_header"]: (entry["before"], entry["after"]) for entry in build_diff(done)}
-    assert list(shown) == [samples.SOURCE, "/etc/a", "/etc/b", "/etc/c"]
-    assert shown["/etc/a"] == ("old-a\n", "new-a\n")
-    assert shown["/etc/b"][0] != shown["/etc/b"][1]
-    assert shown["/etc/c"][0] == ""
+    diff = {entry["before_header"]: (entry["before"], entry["after"]) for entry in build_diff(done)}
+    assert list(diff) == [samples.SOURCE, "/etc/a", "/etc/b", "/etc/c"]
+    assert diff["/etc/a"] == ("old-a\n", "new-a\n")
+    assert diff["/etc/b"][0] != diff["/etc/b"][1]
+    assert diff["/etc/c"][0] == ""
     assert "secret" not in json.dumps(build_diff(done))
     digests = [
         FileVersion(text, 0o600).digest["sha256"] for text in (b"old-secret\n", b"new-secret\n", b"third-secret\n")
@@ -93,5 +93,5 @@ def test_a_file_that_goes_unnamed_is_not_shown_because_it_may_be_sensitive() -> 
 
 def test_a_file_that_is_no_text_can_be_shown() -> None:
     before = state(files={POLICY: FileVersion(b"\xff\xfe", 0o600)})
-    shown = build_diff(planned(before, files=[samples.file(POLICY, "text")]))
-    assert shown[1]["after"] == "text"
+    diff = build_diff(planned(before, files=[samples.file(POLICY, "text")]))
+    assert diff[1]["after"] == "text"

@@ -57,9 +57,9 @@ def test_neither_environment_nor_policy_files_are_shown() -> None:
         volumes=[samples.volume("p", "/p")],
         files=[samples.file("/p/policy.yaml", "new secret")],
     )
-    shown = repr((back.operations, build_diff(back)))
-    assert "secret" not in shown
-    assert "hush" not in shown
+    text = repr((back.operations, build_diff(back)))
+    assert "secret" not in text
+    assert "hush" not in text
     assert Change("env", "TOKEN", "(hidden)", None) in back.operations
     assert Change("files", "/p/policy.yaml", {"mode": "0600"}, {"mode": "0600"}) in back.operations
     (change,) = back.files
@@ -70,8 +70,8 @@ def test_neither_environment_nor_policy_files_are_shown() -> None:
 def test_what_is_back_already_is_no_change() -> None:
     manifest = samples.manifest()
     text = manifest.text
-    taken = rollback(file(samples.SOURCE, text, text.replace("6443", "7443"), now=text, switch=True))
-    for each in (taken, None):
+    last_change = rollback(file(samples.SOURCE, text, text.replace("6443", "7443"), now=text, switch=True))
+    for each in (last_change, None):
         state = State(manifest, OWNED, {}, written_image="registry.k8s.io/a:v1")
         back = plan.plan_undo(NAME, each, state, ["nothing"])
         assert (back.operations, back.record, back.warnings) == ((), OWNED, ("nothing",))
@@ -80,15 +80,15 @@ def test_what_is_back_already_is_no_change() -> None:
 
 def test_an_edit_since_is_refused() -> None:
     manifest = samples.manifest()
-    taken = rollback(file(samples.SOURCE, "old", "new", now=manifest.text, switch=True))
+    last_change = rollback(file(samples.SOURCE, "old", "new", now=manifest.text, switch=True))
     with pytest.raises(Refusal, match=f"{samples.SOURCE} on cp1 is not what that left"):
-        plan.plan_undo(NAME, taken, State(manifest, {}, {}))
+        plan.plan_undo(NAME, last_change, State(manifest, {}, {}))
 
 
 def test_a_plan_without_settings_is_still_one() -> None:
     manifest = samples.manifest()
     former = manifest.text.replace("status: {}\n", "status: {}\n# a comment\n")
-    taken = rollback(file(samples.SOURCE, former, manifest.text, switch=True))
-    back = plan.plan_undo(NAME, taken, State(manifest, {}, {}))
+    last_change = rollback(file(samples.SOURCE, former, manifest.text, switch=True))
+    back = plan.plan_undo(NAME, last_change, State(manifest, {}, {}))
     assert back.operations == (Change("files", samples.SOURCE, None, "reverted"),)
     assert previous_change.PREVIOUS == "previous"

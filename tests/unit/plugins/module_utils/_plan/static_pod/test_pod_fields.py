@@ -44,11 +44,11 @@ def test_a_key_without_a_value_is_one_that_is_not_set_and_goes_back(blank: str) 
     text = text.replace("periodSeconds: 10", f"periodSeconds:{blank}")
     assert text.count(f":{blank}\n") > 1
     before = state(text)
-    wanted: Options = {
+    desired: Options = {
         "resources": {"requests": {"cpu": "333m"}},
         "probes": {"livenessProbe": {"periodSeconds": 15}, "startupProbe": {"periodSeconds": 15}},
     }
-    done = planned(before, **wanted)
+    done = planned(before, **desired)
     assert "cpu: 333m" in done.after.text
     assert "periodSeconds: 15" in done.after.text
     assert planned(following(done), purge=True).after.text == text

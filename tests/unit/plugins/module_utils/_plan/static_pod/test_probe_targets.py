@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods
 
 NODE_IP = "192.0.2.11"
 METRICS = "listen-metrics-urls"
-KEPT = "http://127.0.0.1:2381"
+PROBED_URL = "http://127.0.0.1:2381"
 
 
 def _etcd(*arguments: str) -> t.Any:
@@ -27,17 +27,17 @@ def _etcd(*arguments: str) -> t.Any:
 @pytest.mark.parametrize(
     "args",
     [
-        {METRICS: [f"{KEPT},http://{NODE_IP}:2381"]},
-        {METRICS: [f"http://{NODE_IP}:2381,{KEPT}"]},
+        {METRICS: [f"{PROBED_URL},http://{NODE_IP}:2381"]},
+        {METRICS: [f"http://{NODE_IP}:2381,{PROBED_URL}"]},
         {METRICS: ["http://0.0.0.0:2381"]},
         {METRICS: ["http://[::]:2381"]},
         {METRICS: ["http://localhost:2381"]},
-        {METRICS: ["http://$(UNKNOWN):2381", KEPT]},
+        {METRICS: ["http://$(UNKNOWN):2381", PROBED_URL]},
         {"listen-client-urls": ["https://127.0.0.1:2379"]},
     ],
 )
 def test_etcd_that_answers_to_its_probes_is_accepted(args: dict[str, t.Any]) -> None:
-    assert static_pods.planned(_etcd(f"--{METRICS}={KEPT}"), name="etcd", args=args).operations
+    assert static_pods.planned(_etcd(f"--{METRICS}={PROBED_URL}"), name="etcd", args=args).operations
 
 
 @pytest.mark.parametrize(
@@ -46,20 +46,21 @@ def test_etcd_that_answers_to_its_probes_is_accepted(args: dict[str, t.Any]) -> 
 )
 def test_etcd_that_does_not_answer_to_its_probes_is_refused(value: t.Any) -> None:
     with pytest.raises(
-        Refusal, match=rf"change of {METRICS} etcd does not listen at {KEPT}, .* Keep it, .*: {KEPT},http://ADDRESS"
+        Refusal,
+        match=rf"change of {METRICS} etcd does not listen at {PROBED_URL}, .* Keep it, .*: {PROBED_URL},http://ADDRESS",
     ):
-        static_pods.planned(_etcd(f"--{METRICS}={KEPT}"), name="etcd", args={METRICS: value})
+        static_pods.planned(_etcd(f"--{METRICS}={PROBED_URL}"), name="etcd", args={METRICS: value})
 
 
 def test_address_in_the_environment_counts() -> None:
     text = static_pods.etcd().replace(
         "    name: etcd\n    volume",
-        f"    env:\n    - name: ETCD_LISTEN_METRICS_URLS\n      value: {KEPT}\n    name: etcd\n    volume",
+        f"    env:\n    - name: ETCD_LISTEN_METRICS_URLS\n      value: {PROBED_URL}\n    name: etcd\n    volume",
     )
     before = static_pods.state(text)
-    with pytest.raises(Refusal, match=f"does not listen at {KEPT}"):
+    with pytest.raises(Refusal, match=f"does not listen at {PROBED_URL}"):
         static_pods.planned(before, name="etcd", env={"ETCD_LISTEN_METRICS_URLS": f"http://{NODE_IP}:2381"})
-    with pytest.raises(Refusal, match=f"does not listen at {KEPT}"):
+    with pytest.raises(Refusal, match=f"does not listen at {PROBED_URL}"):
         static_pods.planned(before, name="etcd", args={METRICS: [f"http://{NODE_IP}:2381"]})
 
 

@@ -87,10 +87,10 @@ def test_what_someone_took_out_stops_the_run_until_it_is_said_to_go_on() -> None
     after = edited(following(planned(**DESIRED)), "    - --v=4\n")
     with pytest.raises(Refusal) as refusal:
         planned(after, purge=True, **DESIRED)
-    told = str(refusal.value)
-    assert told.startswith(f"args v: this collection set it in {samples.SOURCE}, and it was removed")
-    assert f"changed at {CHANGED}" in told
-    assert "restore_removed" in told
+    message = str(refusal.value)
+    assert message.startswith(f"args v: this collection set it in {samples.SOURCE}, and it was removed")
+    assert f"changed at {CHANGED}" in message
+    assert "restore_removed" in message
     assert changed_by(planned(after, purge=True, restore_removed=True, **DESIRED)) == {("args", "v")}
     # Another value than the one that was taken out is no word either.
     with pytest.raises(Refusal):
@@ -177,10 +177,10 @@ def test_the_annotation_returns_with_the_next_change_although_no_file_changes() 
     assert changed_by(found) == {("args", "v")}
     assert found.after.values()["annotations"][FILES_ANNOTATION] == checksum
     # Where ClusterConfiguration has the rest, it alone is no reason to restart anything.
-    held = samples.manifest(
+    edited = samples.manifest(
         samples.API_SERVER.replace("    - kube-apiserver\n", "    - kube-apiserver\n    - --v=4\n", 1)
     )
-    assert planned(upgraded(before, held.text), **desired).operations == ()
+    assert planned(upgraded(before, edited.text), **desired).operations == ()
 
 
 def test_an_annotation_tells_that_the_manifest_was_not_written_again() -> None:

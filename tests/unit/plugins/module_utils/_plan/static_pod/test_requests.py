@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod
 ALL = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"]
 
 
-def asked(static_pods: str | list[str], *, state: str = "present", **more: t.Any) -> dict[str, dict[str, t.Any]]:
+def built(static_pods: str | list[str], *, state: str = "present", **more: t.Any) -> dict[str, dict[str, t.Any]]:
     """The requests."""
     return build_requests(static_pods, state=state, **{"preserved": {}, **more})
 
@@ -32,11 +32,11 @@ def asked(static_pods: str | list[str], *, state: str = "present", **more: t.Any
 )
 def test_only_what_a_variable_names_is_asked_for(named: dict[str, t.Any], found: dict[str, t.Any]) -> None:
     """What is there is all that there shall be of it; anything else stays as it is."""
-    assert asked("kube-scheduler", **named) == {"kube-scheduler": found}
+    assert built("kube-scheduler", **named) == {"kube-scheduler": found}
 
 
 def test_gates_go_to_all_components_but_etcd_and_plugins_to_the_api_server() -> None:
-    found = asked(ALL, feature_gates={"A": True}, admission_plugins={"P": "enabled"})
+    found = built(ALL, feature_gates={"A": True}, admission_plugins={"P": "enabled"})
     assert found == {
         "etcd": {"only_if_changed": True},
         "kube-apiserver": {"feature_gates": {"A": True}, "admission_plugins": {"P": "enabled"}},
@@ -51,7 +51,7 @@ def test_what_a_component_gets_besides_wins() -> None:
         "admission_plugins": {"P": "disabled"},
         "args": {"v": 4},
     }
-    found = asked(
+    found = built(
         ["kube-apiserver"],
         feature_gates={"A": True, "C": True},
         admission_plugins={"P": "enabled"},
@@ -69,7 +69,7 @@ def test_a_pass_that_only_adds_keeps_what_goes_and_leaves_out_what_waits() -> No
         "kube-apiserver": {"waits": False, "feature_gates": {"B": True}, "admission_plugins": {"P": None}},
         "kube-scheduler": {"waits": True, "feature_gates": {"B": True}},
     }
-    found = asked(
+    found = built(
         ["kube-apiserver", "kube-controller-manager", "kube-scheduler"],
         feature_gates={"A": True, "B": False},
         components={"kube-apiserver": {"feature_gates": {"B": False}, "args": {"v": 4}}},
@@ -100,12 +100,12 @@ def test_a_pass_that_only_adds_keeps_what_goes_and_leaves_out_what_waits() -> No
 def test_etcd_takes_part_where_it_is_named(
     state: str, static_pods: str | list[str], components: dict[str, t.Any], is_optional: bool
 ) -> None:
-    found = asked(static_pods, state=state, components=components)
+    found = built(static_pods, state=state, components=components)
     assert found["etcd"].get("only_if_changed", False) is is_optional
 
 
 def test_an_etcd_that_is_none_of_ours_stays_optional_while_others_wait() -> None:
-    found = asked(ALL, state="absent", preserved={"kube-apiserver": {"waits": True}})
+    found = built(ALL, state="absent", preserved={"kube-apiserver": {"waits": True}})
     assert found == {
         "etcd": {"only_if_changed": True},
         "kube-controller-manager": {},
@@ -114,7 +114,7 @@ def test_an_etcd_that_is_none_of_ours_stays_optional_while_others_wait() -> None
 
 
 def test_a_rollback_asks_for_no_settings() -> None:
-    found = asked(
+    found = built(
         "kube-apiserver", state="previous", feature_gates={"A": True}, components={"kube-apiserver": {"args": {}}}
     )
     assert found == {"kube-apiserver": {}}

@@ -97,8 +97,8 @@ def test_a_kubelet_that_does_not_work_stops_the_run_until_it_is_repaired() -> No
     hosts = three()
     assert rollout.kubelet_refusal(parsed(hosts), []) == ""
     hosts["cp2"]["plan"]["kubelet_problem"] = "kubelet on cp2 is down; it logged last: panic: no gate"
-    told = rollout.kubelet_refusal(parsed(hosts), ["cp1"])
-    assert told.startswith("kubelet on cp2 is down; it logged last: panic: no gate. Nothing was changed")
+    message = rollout.kubelet_refusal(parsed(hosts), ["cp1"])
+    assert message.startswith("kubelet on cp2 is down; it logged last: panic: no gate. Nothing was changed")
     assert rollout.kubelet_refusal(parsed(hosts), ["cp2"]) == ""
 
 
@@ -202,9 +202,11 @@ def test_a_turn_begins_when_those_before_it_are_done() -> None:
     hosts = three(cp1=after_turn(host("cp1"), COMMITTED))
     assert rollout.turn_refusal(parsed(hosts), "cp1", ALL, ALL) == ""
     assert rollout.turn_refusal(parsed(hosts), "cp2", ALL, ALL) == ""
-    told = rollout.turn_refusal(parsed(hosts), "cp3", ALL, ALL)
-    assert told.startswith("cp2 is not changed yet, so this play does not keep its hosts in sync: its strategy must be")
-    assert told.endswith("Nothing was changed on cp3.")
+    message = rollout.turn_refusal(parsed(hosts), "cp3", ALL, ALL)
+    assert message.startswith(
+        "cp2 is not changed yet, so this play does not keep its hosts in sync: its strategy must be"
+    )
+    assert message.endswith("Nothing was changed on cp3.")
 
 
 @pytest.mark.parametrize(
@@ -216,34 +218,34 @@ def test_a_turn_begins_when_those_before_it_are_done() -> None:
     ],
 )
 def test_no_turn_begins_after_a_failure(hosts: dict[str, Json]) -> None:
-    told = "Not changed, because cp1 failed or was lost."
-    assert rollout.turn_refusal(parsed(hosts), "cp2", ALL, ["cp1", "cp2"]) == told
+    message = "Not changed, because cp1 failed or was lost."
+    assert rollout.turn_refusal(parsed(hosts), "cp2", ALL, ["cp1", "cp2"]) == message
 
 
 def test_no_turn_begins_without_a_host_that_the_play_has_lost() -> None:
-    told = "Not changed, because cp1, cp3 failed or was lost."
-    assert rollout.turn_refusal(parsed(three()), "cp2", ["cp2"], ["cp2"]) == told
+    message = "Not changed, because cp1, cp3 failed or was lost."
+    assert rollout.turn_refusal(parsed(three()), "cp2", ["cp2"], ["cp2"]) == message
 
 
 def test_a_node_that_is_not_ready_keeps_another_from_its_turn() -> None:
-    told = after_observation(
+    message = after_observation(
         host("cp1"),
         cp1=[observed(API_SERVER), observed(ETCD), observed(SCHEDULER, "is down")],
         cp2=[observed(ETCD, "runs, not ready yet")],
         cp3="no route.",
     )
     assert (
-        rollout.readiness_refusal(parsed(three(cp1=told)), "cp1")
+        rollout.readiness_refusal(parsed(three(cp1=message)), "cp1")
         == "Not changed, because not all API servers and etcds are ready, and this change would stop its own: etcd on cp2 runs, not ready"
         " yet; cp3 could not be checked (no route). Repair that first; a run that changes what is down may continue."
     )
 
 
 def test_a_node_that_was_not_asked_is_not_known() -> None:
-    told = after_observation(host("cp1"), cp1=[observed(API_SERVER)], cp2=[observed(API_SERVER)])
-    assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(parsed(three(cp1=told)), "cp1")
-    told["observe"]["results"].append({"host": "cp3", "static_pods": None})
-    assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(parsed(three(cp1=told)), "cp1")
+    message = after_observation(host("cp1"), cp1=[observed(API_SERVER)], cp2=[observed(API_SERVER)])
+    assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(parsed(three(cp1=message)), "cp1")
+    message["observe"]["results"].append({"host": "cp3", "static_pods": None})
+    assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(parsed(three(cp1=message)), "cp1")
 
 
 def test_all_ready_nodes_let_a_turn_begin() -> None:
@@ -373,7 +375,7 @@ def test_a_host_whose_connection_broke_does_not_speak(step: str) -> None:
 
 
 def test_a_change_goes_on_top_of_its_plan_and_only_known_keys_are_kept() -> None:
-    kept: Json = {
+    unchanged: Json = {
         "node": "cp1",
         "manifest": "/m",
         "snapshot": "/s",
@@ -381,12 +383,12 @@ def test_a_change_goes_on_top_of_its_plan_and_only_known_keys_are_kept() -> None
         "rehearsal": {"verdict": "accepted"},
     }
     registers = after_turn(
-        host("cp1", {API_SERVER: pod(ON, **kept)}), {**COMMITTED, "changed": True, "msg": None, "env": 1}
+        host("cp1", {API_SERVER: pod(ON, **unchanged)}), {**COMMITTED, "changed": True, "msg": None, "env": 1}
     )
     found = rollout.build_reports(parsed({"cp1": registers, "cp2": {"plan": {"unreachable": True}}}), dry=False)
     planned = {"operations": [ON], "open_transaction": None, "previous_transaction": None}
     assert typed.as_mapping(found) == {
-        "cp1": {API_SERVER: {**kept, **planned, **COMMITTED, "changed": True, "failed": False, "msg": None}}
+        "cp1": {API_SERVER: {**unchanged, **planned, **COMMITTED, "changed": True, "failed": False, "msg": None}}
     }
 
 

@@ -30,7 +30,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
 
 Json = dict[str, t.Any]
 
-HELD: Json = {"api_reachable": True, "holder": "me"}
+ACQUIRED: Json = {"api_reachable": True, "holder": "me"}
 SILENT: Json = {"msg": "no answer for 60 s.", "api_reachable": False}
 DOWN: Json = {API_SERVER: pod(ON, problem="is down")}
 CLUSTER = {"ca_sha256": "a", "machine_ids": {"cp1": "machine-cp1"}}
@@ -47,8 +47,8 @@ def named(*hosts: Json) -> dict[str, StaticPodHost]:
     return parsed({registers["begin"]["pass_id"]: registers for registers in hosts})
 
 
-def lease(answer: Json) -> LeaseResult:
-    return typed.parse(LeaseResult, answer)
+def lease(result: Json) -> LeaseResult:
+    return typed.parse(LeaseResult, result)
 
 
 @pytest.mark.parametrize(
@@ -101,25 +101,25 @@ def test_the_lease_is_acquired_for_the_first_turn() -> None:
     }
 
 
-def admitted(answer: Json, *hosts: Json, skipped: t.Sequence[str] = (), dry: bool = False) -> Admission:
+def admitted(result: Json, *hosts: Json, skipped: t.Sequence[str] = (), dry: bool = False) -> Admission:
     taking_part = named(*hosts or (host("cp1"), host("cp2")))
-    return rollout_lease.check_admission(taking_part, lease(answer), "me", skipped, dry=dry)
+    return rollout_lease.check_admission(taking_part, lease(result), "me", skipped, dry=dry)
 
 
 def test_a_lease_that_is_held_lets_the_rollout_go_on() -> None:
-    assert admitted(HELD) == Admission(is_held=True)
-    assert admitted({**HELD, "holder": "them"}) == Admission()
+    assert admitted(ACQUIRED) == Admission(is_held=True)
+    assert admitted({**ACQUIRED, "holder": "them"}) == Admission()
 
 
 @pytest.mark.parametrize(("dry", "word"), [(False, "is"), (True, "would be")])
 def test_a_lease_that_is_taken_over_is_told(dry: bool, word: str) -> None:
-    found = admitted({**HELD, "taken_over_from": "them", "stale": True}, dry=dry)
-    told = f"the Lease {word} taken over from them."
-    assert found == Admission(warning=told, is_held=not dry, is_stale=not dry)
+    found = admitted({**ACQUIRED, "taken_over_from": "them", "stale": True}, dry=dry)
+    expected = f"the Lease {word} taken over from them."
+    assert found == Admission(warning=expected, is_held=not dry, is_stale=not dry)
 
 
 @pytest.mark.parametrize(
-    ("answer", "way_out"),
+    ("result", "remedy"),
     [
         ({"msg": "marked.", "api_reachable": True}, ""),
         (SILENT, " To continue although nothing excludes other runs, set control_plane_lease: false."),
@@ -129,13 +129,13 @@ def test_a_lease_that_is_taken_over_is_told(dry: bool, word: str) -> None:
         ),
     ],
 )
-def test_without_the_lease_nothing_is_changed(answer: Json, way_out: str) -> None:
-    assert admitted(answer) == Admission(refusal=f"{answer['msg']}{way_out}")
+def test_without_the_lease_nothing_is_changed(result: Json, remedy: str) -> None:
+    assert admitted(result) == Admission(refusal=f"{result['msg']}{remedy}")
     assert admitted({"unreachable": True, "msg": ""}).refusal.startswith("no answer. To continue")
 
 
 @pytest.mark.parametrize(
-    ("answer", "hosts", "skipped", "goes_on"),
+    ("result", "hosts", "skipped", "goes_on"),
     [
         (SILENT, [host("cp1")], [], True),
         (SILENT, [host("cp1")], ["cp2"], False),
@@ -145,16 +145,16 @@ def test_without_the_lease_nothing_is_changed(answer: Json, way_out: str) -> Non
         ({**SILENT, "api_reachable": True}, [host("cp1")], [], False),
     ],
 )
-def test_one_node_goes_on_without_an_api(answer: Json, hosts: list[Json], skipped: list[str], goes_on: bool) -> None:
-    found = admitted(answer, *hosts, skipped=skipped)
+def test_one_node_goes_on_without_an_api(result: Json, hosts: list[Json], skipped: list[str], goes_on: bool) -> None:
+    found = admitted(result, *hosts, skipped=skipped)
     assert (found.is_alone, bool(found.warning), not found.refusal) == (goes_on, goes_on, goes_on)
 
 
 def test_who_goes_on_alone_is_told_whom_to_keep_away() -> None:
     begin = "continuing without the Lease, because this play has one node and no API server answers"
     assert admitted(SILENT, host("cp1")).warning == f"{begin}: no answer for 60 s."
-    told = f"{begin} (make sure that nothing changes cp2, cp3 meanwhile): no answer for 60 s."
-    assert admitted(SILENT, host("cp1", DOWN), skipped=["cp2", "cp3"]).warning == told
+    expected = f"{begin} (make sure that nothing changes cp2, cp3 meanwhile): no answer for 60 s."
+    assert admitted(SILENT, host("cp1", DOWN), skipped=["cp2", "cp3"]).warning == expected
 
 
 @pytest.mark.parametrize(
@@ -192,16 +192,16 @@ def test_where_only_kubeadm_config_is_written_the_lease_is_held_for_that_alone()
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("result", "words"),
     [
-        (HELD, ""),
-        ({**HELD, "stale": True}, "had expired, and another run held it since everything was planned. Run again."),
+        (ACQUIRED, ""),
+        ({**ACQUIRED, "stale": True}, "had expired, and another run held it since everything was planned. Run again."),
         (SILENT, "Not changed, because the Lease of this run could not be renewed: no answer for 60 s."),
         ({"unreachable": True, "msg": ""}, "the Lease of this run could not be renewed: no answer."),
     ],
 )
-def test_a_renewal_that_failed_or_came_late_ends_the_rollout(answer: Json, words: str) -> None:
-    found = rollout_lease.renewal_refusal(lease(answer))
+def test_a_renewal_that_failed_or_came_late_ends_the_rollout(result: Json, words: str) -> None:
+    found = rollout_lease.renewal_refusal(lease(result))
     assert words in found
     assert bool(found) is bool(words)
 
@@ -265,7 +265,7 @@ def test_a_lease_is_not_released_while_a_change_goes_on() -> None:
 
 
 def test_a_lease_that_stays_is_told() -> None:
-    assert rollout_lease.release_warning("me", lease(HELD)) == ""
-    told = "the Lease is still held by me until it expires: no answer for 60 s."
-    assert rollout_lease.release_warning("me", lease(SILENT)) == told
+    assert rollout_lease.release_warning("me", lease(ACQUIRED)) == ""
+    expected = "the Lease is still held by me until it expires: no answer for 60 s."
+    assert rollout_lease.release_warning("me", lease(SILENT)) == expected
     assert rollout_lease.release_warning("me", lease({"failed": True, "msg": ""})).endswith("expires: no answer.")

@@ -28,20 +28,20 @@ def body(plan: LeasePlan) -> Json:
     return plan.body
 
 
-def held(by: LeaseRequest, now: float = NOW, found: Json | None = None) -> Json:
+def acquired(by: LeaseRequest, now: float = NOW, found: Json | None = None) -> Json:
     return body(rollout_lease.acquire(found, by, now))
 
 
 def released(by: LeaseRequest, now: float = NOW) -> Json:
-    return body(rollout_lease.release(held(by, now), by, now, completed=True))
+    return body(rollout_lease.release(acquired(by, now), by, now, completed=True))
 
 
 def halted(by: LeaseRequest, mark: Halt = MARK, now: float = NOW) -> Json:
-    return body(rollout_lease.halt(held(by, now), by, now, mark))
+    return body(rollout_lease.halt(acquired(by, now), by, now, mark))
 
 
 def test_a_lease_that_is_not_there_is_taken() -> None:
-    lease = held(US)
+    lease = acquired(US)
     assert (lease["kind"], lease["metadata"]["name"], lease["metadata"]["namespace"]) == (
         "Lease",
         "nodecraft-kubeadm-control-plane",
@@ -60,7 +60,7 @@ def test_a_free_one_is_taken_and_keeps_what_others_noted() -> None:
     free = released(THEM)
     free["metadata"].update(resourceVersion="7", labels={"a": "b"})
     free["metadata"]["annotations"]["theirs"] = "x"
-    lease = held(US, NOW + 50, free)
+    lease = acquired(US, NOW + 50, free)
     assert lease["metadata"]["resourceVersion"] == "7"
     assert lease["metadata"]["labels"] == {"a": "b"}
     assert lease["metadata"]["annotations"]["theirs"] == "x"
@@ -69,7 +69,7 @@ def test_a_free_one_is_taken_and_keeps_what_others_noted() -> None:
 
 
 def test_ours_is_renewed() -> None:
-    lease = held(dataclasses.replace(US, duration=7), NOW + 500, held(US))
+    lease = acquired(dataclasses.replace(US, duration=7), NOW + 500, acquired(US))
     assert lease["spec"]["acquireTime"] == "2027-01-15T08:00:00.000000Z"
     assert lease["spec"]["renewTime"] == "2027-01-15T08:08:20.000000Z"
     assert (lease["spec"]["leaseTransitions"], lease["spec"]["leaseDurationSeconds"]) == (0, 7)
@@ -96,51 +96,56 @@ OPEN = ("kube-apiserver on cp2",)
 MANUAL = {"metadata": {"name": "x"}, "spec": {"holderIdentity": "me"}}
 TIMELESS = {"metadata": {"name": "x", "annotations": {rollout_lease.LAST_HOLDER: "them"}}, "spec": {}}
 FROM_THEM = "taken over from them@there/2 and the plan is stale."
-TAKEN, STALE = "taken.", "taken and the plan is stale."
+ACQUIRED, STALE = "taken.", "taken and the plan is stale."
 LEFT_OPEN = "and its run left changes open: kube-apiserver on cp2"
 HALTED = "failed on cp1 at 2027-01-15T08:00:00.000000Z (run of them@there/2): it did not come up. C"
 REQUESTS = {
-    "theirs": (held(THEM), US, 30, "waits 70 s and the plan is stale: the run them@there/2 is in progress"),
-    "theirs, its time": (held(THEM), US, 30, "renewed 30 s ago and expires in 70 s"),
+    "theirs": (acquired(THEM), US, 30, "waits 70 s and the plan is stale: the run them@there/2 is in progress"),
+    "theirs, its time": (acquired(THEM), US, 30, "renewed 30 s ago and expires in 70 s"),
     "theirs, renewed in the future": (
-        *(held(THEM, NOW + 30), US, 0),
+        *(acquired(THEM, NOW + 30), US, 0),
         "has a renewTime 30 s ahead of the API server's clock and expires in 130 s",
     ),
-    "theirs, another is gone": (held(THEM), request_with(gone="other@there/3"), 1, "waits 99 s"),
+    "theirs, another is gone": (acquired(THEM), request_with(gone="other@there/3"), 1, "waits 99 s"),
     "made manually, never expires": (MANUAL, US, 0, "waits inf s"),
     "made manually, is told": (MANUAL, US, 0, "never expires"),
-    "expired": (held(THEM), US, 100, FROM_THEM),
+    "expired": (acquired(THEM), US, 100, FROM_THEM),
     "expired, with open changes": (
-        held(THEM),
+        acquired(THEM),
         request_with(open_transactions=OPEN),
         1000,
         f"expired 900 s ago, {LEFT_OPEN}",
     ),
-    "gone": (held(THEM), request_with(gone=THEM.holder), 1, FROM_THEM),
-    "gone, with open changes": (held(THEM), request_with(gone=THEM.holder, open_transactions=OPEN), 1, LEFT_OPEN),
-    "taken over by a person": (held(THEM), request_with(takeover=True), 1, FROM_THEM),
-    "taken over, with open changes": (held(THEM), request_with(takeover=True, open_transactions=OPEN), 1, FROM_THEM),
-    "free, with open changes": (released(THEM), request_with(open_transactions=OPEN), 1000, TAKEN),
+    "gone": (acquired(THEM), request_with(gone=THEM.holder), 1, FROM_THEM),
+    "gone, with open changes": (acquired(THEM), request_with(gone=THEM.holder, open_transactions=OPEN), 1, LEFT_OPEN),
+    "taken over by a person": (acquired(THEM), request_with(takeover=True), 1, FROM_THEM),
+    "taken over, with open changes": (
+        acquired(THEM),
+        request_with(takeover=True, open_transactions=OPEN),
+        1,
+        FROM_THEM,
+    ),
+    "free, with open changes": (released(THEM), request_with(open_transactions=OPEN), 1000, ACQUIRED),
     "free, planned before": (released(THEM), request_with(plan_age=200), 100, STALE),
     "free, planned shortly before": (released(THEM), request_with(plan_age=104), 100, STALE),
     "free, planned at its end": (released(THEM), request_with(plan_age=96), 100, STALE),
-    "free, planned after": (released(THEM), request_with(plan_age=90), 100, TAKEN),
-    "free, was ours": (released(US), US, 1, TAKEN),
-    "free, without a time": (TIMELESS, US, 0, TAKEN),
+    "free, planned after": (released(THEM), request_with(plan_age=90), 100, ACQUIRED),
+    "free, was ours": (released(US), US, 1, ACQUIRED),
+    "free, without a time": (TIMELESS, US, 0, ACQUIRED),
     "halted": (halted(THEM), US, 1, HALTED),
     "halted, resumed": (halted(THEM), request_with(resume=True), 1, STALE),
-    "halted, renewed": (held(request_with(resume=True), NOW + 1, halted(THEM)), US, 2, TAKEN),
+    "halted, renewed": (acquired(request_with(resume=True), NOW + 1, halted(THEM)), US, 2, ACQUIRED),
 }
 
 
-@pytest.mark.parametrize(("found", "asked", "now", "words"), REQUESTS.values(), ids=REQUESTS)
-def test_what_a_run_that_asks_comes_to(found: Json, asked: LeaseRequest, now: float, words: str) -> None:
-    assert words in outcome(found, asked, now)
+@pytest.mark.parametrize(("found", "request", "now", "expected"), REQUESTS.values(), ids=REQUESTS)
+def test_what_a_run_that_asks_comes_to(found: Json, request: LeaseRequest, now: float, expected: str) -> None:
+    assert expected in outcome(found, request, now)
 
 
 def test_another_desired_state_goes_on_and_the_mark_stays_until_it_is_done() -> None:
     repair = dataclasses.replace(US, intents=("w3",))
-    lease = held(repair, NOW + 1, halted(THEM))
+    lease = acquired(repair, NOW + 1, halted(THEM))
     assert rollout_lease.HALTED in lease["metadata"]["annotations"]
     for completed in (False, True):
         after = body(rollout_lease.release(lease, repair, NOW + 2, completed=completed))
@@ -148,7 +153,7 @@ def test_another_desired_state_goes_on_and_the_mark_stays_until_it_is_done() -> 
 
 
 def test_letting_go() -> None:
-    plan = rollout_lease.release(held(US), US, NOW + 1, completed=True)
+    plan = rollout_lease.release(acquired(US), US, NOW + 1, completed=True)
     assert body(plan)["spec"]["holderIdentity"] == ""
     assert plan.operations == ({"field": "lease", "key": "holderIdentity", "before": "us@here/1", "after": None},)
 
@@ -160,8 +165,8 @@ def test_what_is_not_held_is_not_let_go(found: Json | None) -> None:
 
 def test_what_another_took_over_is_left_alone() -> None:
     for plan in (
-        rollout_lease.release(held(THEM), US, NOW + 1, completed=True),
-        rollout_lease.halt(held(THEM), US, NOW + 1, MARK),
+        rollout_lease.release(acquired(THEM), US, NOW + 1, completed=True),
+        rollout_lease.halt(acquired(THEM), US, NOW + 1, MARK),
     ):
         assert (plan.body, plan.operations) == (None, ())
         assert "was lost: the run them@there/2" in plan.warnings[0]
@@ -181,9 +186,9 @@ def test_a_mark_is_left_also_where_the_lease_was_lost_and_once_only() -> None:
 
 
 def test_a_run_that_waits_in_vain_is_told_what_to_do() -> None:
-    said = rollout_lease.timeout_message(held(THEM), rollout_lease.LEASE_NAME, NOW + 60, 60.4)
-    assert "waited 60 s" in said
-    assert "control_plane_lease_takeover" in said
+    message = rollout_lease.timeout_message(acquired(THEM), rollout_lease.LEASE_NAME, NOW + 60, 60.4)
+    assert "waited 60 s" in message
+    assert "control_plane_lease_takeover" in message
 
 
 @pytest.mark.parametrize("mark", ["no JSON", "[]", '{"node": "cp1"}', '{"nodes": 1}'])
@@ -200,7 +205,7 @@ def test_times() -> None:
 
 
 def test_a_mark_that_is_there_already_still_frees_the_lease() -> None:
-    marked = held(dataclasses.replace(US, resume=True), NOW + 1, halted(US))
+    marked = acquired(dataclasses.replace(US, resume=True), NOW + 1, halted(US))
     plan = rollout_lease.halt(marked, US, NOW + 2, MARK)
     assert body(plan)["spec"]["holderIdentity"] == ""
 
@@ -215,9 +220,9 @@ def test_a_free_lease_gets_another_mark() -> None:
 
 def test_what_becomes_of_a_mark_is_an_operation() -> None:
     repair = dataclasses.replace(US, intents=("w3",))
-    taken = rollout_lease.acquire(halted(THEM), repair, NOW + 1)
-    assert [each["key"] for each in taken.operations] == ["holderIdentity"]
-    freed = rollout_lease.release(body(taken), repair, NOW + 2, completed=True)
+    plan = rollout_lease.acquire(halted(THEM), repair, NOW + 1)
+    assert [each["key"] for each in plan.operations] == ["holderIdentity"]
+    freed = rollout_lease.release(body(plan), repair, NOW + 2, completed=True)
     (mark,) = (each for each in freed.operations if each["key"] == "halted")
     assert (mark["before"]["node"], mark["after"]) == ("cp1", None)
 

@@ -84,7 +84,7 @@ def test_check_mode_names_the_transaction_that_waits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "told"),
+    ("log", "expected"),
     [
         (["I1 fine", 'E1 "command failed" err="x"', "I1 bye"], 'E1 "command failed" err="x"'),
         (["panic: index out of range", "", "goroutine 1 [running]:", "main.main()"], "panic: index out of range"),
@@ -93,9 +93,9 @@ def test_check_mode_names_the_transaction_that_waits() -> None:
         (["one", "two "], "two"),
     ],
 )
-def test_the_telling_line_of_the_log_is_shown(log: list[str], told: str) -> None:
+def test_the_telling_line_of_the_log_is_shown(log: list[str], expected: str) -> None:
     message = str(messages.failure_message("kube-apiserver", "cp1", transaction("rolled_back", log)))
-    assert message.endswith(f" kube-apiserver logged last: {told}")
+    assert message.endswith(f" kube-apiserver logged last: {expected}")
 
 
 def test_without_a_log_nothing_is_said_of_it() -> None:

@@ -116,10 +116,10 @@ def test_a_change_without_settings_is_one_of_files() -> None:
 
 
 def test_what_an_info_module_says() -> None:
-    taken = rollback(LEFT, file("/new", None, "x"), file("/gone", "x", None))
+    change = rollback(LEFT, file("/new", None, "x"), file("/gone", "x", None))
     diff = {"before_header": "/a", "after_header": "/a", "before": "one\ntwo\n", "after": "one\nthree\n"}
-    found = previous_change.describe_rollback(taken, [Change("args", "v", ["5"], None)], [diff])
-    assert found["transaction"] == taken.transaction
+    found = previous_change.describe_rollback(change, [Change("args", "v", ["5"], None)], [diff])
+    assert found["transaction"] == change.transaction
     assert found["files"] == [
         {"path": "/a", "change": "changed", "diff": "@@ -1,2 +1,2 @@\n one\n-two\n+three"},
         {"path": "/new", "change": "removed", "diff": None},

@@ -154,11 +154,11 @@ WARNED = {  # seen of 1.32.2 and 1.37.2
 }
 
 
-@pytest.mark.parametrize(("output", "told"), WARNED.values(), ids=WARNED)
-def test_what_is_said_of_an_accepted_change_is_kept_once(output: str, told: str) -> None:
+@pytest.mark.parametrize(("output", "message"), WARNED.values(), ids=WARNED)
+def test_what_is_said_of_an_accepted_change_is_kept_once(output: str, message: str) -> None:
     verdict = rehearsal.parse_verdict("kubelet", 1, f"{output}\n{output}\n{KUBELET_ENDS}")
     assert verdict.verdict == verdicts.ACCEPTED
-    assert verdict.warnings == (f"kubelet says: {told}",)
+    assert verdict.warnings == (f"kubelet says: {message}",)
 
 
 @pytest.mark.parametrize(
@@ -178,11 +178,11 @@ def test_what_warns_of_nothing_is_not_told(line: str) -> None:
 def test_a_revert_that_is_refused_names_itself_and_the_way_out() -> None:
     operations = [Change("args", "no-such-flag", None, ["1"]), Change("args", "v", ["2"], ["4"])]
     refused = verdicts.Verdict(verdicts.REFUSED, "unknown flag: --no-such-flag")
-    told = rehearsal.name_reverts(refused, operations, {"args": {"v": ["4"]}}).message
-    assert told.startswith(
+    message = rehearsal.name_reverts(refused, operations, {"args": {"v": ["4"]}}).message
+    assert message.startswith(
         "unknown flag: --no-such-flag. Of this change, args no-such-flag is a revert to what was there"
     )
-    assert "null for one that was removed" in told
+    assert "null for one that was removed" in message
     both = {"args": {"v": ["4"], "no-such-flag": None}}
     assert rehearsal.name_reverts(refused, operations, both) is refused
     accepted = verdicts.Verdict(verdicts.ACCEPTED, "yes")

@@ -62,8 +62,8 @@ def test_a_plan_tells_what_would_be_restarted_and_how_to_apply_it() -> None:
 
 
 def test_a_plan_that_fails_on_pending_changes_says_so_with_its_last_word() -> None:
-    shown = lines(part("w1"), dry=True, fails_on_pending=True)
-    assert shown[-1] == "Pending: 1 operation not applied. Apply: the same command without --check"
+    report_lines = lines(part("w1"), dry=True, fails_on_pending=True)
+    assert report_lines[-1] == "Pending: 1 operation not applied. Apply: the same command without --check"
     assert report.pending_message(2) == "Pending: 2 operations are not applied."
     assert lines(part("w1", operations=[]), dry=True, fails_on_pending=True)[:1] == ["Nothing to change on 3 nodes"]
 
@@ -73,8 +73,8 @@ def test_hosts_with_the_same_change_share_a_line() -> None:
     pods = {"watched": 3, "lost": [], "restarted": [{"pod": "a/b", "reason": "x"}]}
     many = [part(f"w{number}", **{**DONE, "pods": pods}) for number in range(12)]
     slow = part("w12", changed=True, transaction={**COMMITTED, "outage_seconds": 31.0}, pods=pods)
-    shown = lines(*many, slow, hosts=[f"w{number}" for number in range(13)])
-    assert shown == [
+    report_lines = lines(*many, slow, hosts=[f"w{number}" for number in range(13)])
+    assert report_lines == [
         "Changed: 13 operations on 13 of 13 nodes; rehearsed: 13 kubelets",
         "  w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 and 3 more  kubelet  + feature gate A=true"
         "  (committed; away up to 31.0 s; 39 pods, 0 lost, 13 restarted)",
@@ -93,8 +93,8 @@ def test_a_revert_is_counted_and_says_where_its_variable_is() -> None:
     revert = Change("config", "maxPods", 200, None, no_longer_desired=True)
     place = "; node_kubelet_config is from group_vars/kube_node.yml:2"
     assert report.describe_operation(revert, place) == f"- maxPods: 200 (no longer desired{place})"
-    shown = lines(part(operations=[GATE, revert.to_result()], **DONE))
-    assert shown[0].startswith("Changed: 2 operations on 1 of 3 nodes, 1 of them a revert;")
+    report_lines = lines(part(operations=[GATE, revert.to_result()], **DONE))
+    assert report_lines[0].startswith("Changed: 2 operations on 1 of 3 nodes, 1 of them a revert;")
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_how_a_change_ended(result: t.Any, state: str) -> None:
 
 
 def test_a_node_that_was_not_patched_is_not_done() -> None:
-    shown = lines(part("w1", "Node", failed=False))
-    assert shown[:2] == ["Nothing to change on 3 nodes", "  w1  Node  + feature gate A=true  (not done)"]
+    report_lines = lines(part("w1", "Node", failed=False))
+    assert report_lines[:2] == ["Nothing to change on 3 nodes", "  w1  Node  + feature gate A=true  (not done)"]
 
 
 # ---- what failed, and how to go on -----------------------------------------------------------------------------------
@@ -130,8 +130,8 @@ def test_a_run_that_failed_ends_with_its_cause_and_how_to_continue() -> None:
         "msg": "it was not healthy",
         "transaction": {**COMMITTED, "outcome": "rolled_back"},
     }
-    shown = lines(part("w1", **DONE), part("w2", **restored), part("w3", **WAITING))
-    assert shown == [
+    report_lines = lines(part("w1", **DONE), part("w2", **restored), part("w3", **WAITING))
+    assert report_lines == [
         "Changed: 1 operation on 1 of 3 nodes; rehearsed: 3 kubelets",
         "  w1  kubelet  + feature gate A=true  (committed; away 2.0 s)",
         "  w2  kubelet  + feature gate A=true  (rolled back; away 2.0 s)",
@@ -143,16 +143,16 @@ def test_a_run_that_failed_ends_with_its_cause_and_how_to_continue() -> None:
 
 def test_host_of_which_a_part_was_changed_did_begin() -> None:
     cause: dict[str, t.Any] = {"started": True, "failed": True, "msg": "w1: no"}
-    shown = lines(
+    report_lines = lines(
         *(part("w1", **cause), part("w2", **DONE), part("w2", "Node", **WAITING), part("w3", **WAITING)),
         hosts=["w1", "w2", "w3", "w4"],
     )
-    assert "  w2  Node     + feature gate A=true  (not begun)" in shown
-    assert "  w3: Not changed, because w2 failed." in shown
-    assert shown[-1].startswith("Failed: w1 failed; 1 node did not begin; 1 node not complete. To continue")
-    assert shown[-1].endswith("--limit w1,w2,w3")
-    shown = lines(part("w2", **DONE), part("w2", "Node", **WAITING), part("w3", **WAITING))
-    assert shown[-1].startswith("Failed: w3 did not begin; w2 not complete. ")
+    assert "  w2  Node     + feature gate A=true  (not begun)" in report_lines
+    assert "  w3: Not changed, because w2 failed." in report_lines
+    assert report_lines[-1].startswith("Failed: w1 failed; 1 node did not begin; 1 node not complete. To continue")
+    assert report_lines[-1].endswith("--limit w1,w2,w3")
+    report_lines = lines(part("w2", **DONE), part("w2", "Node", **WAITING), part("w3", **WAITING))
+    assert report_lines[-1].startswith("Failed: w3 did not begin; w2 not complete. ")
 
 
 def test_pods_that_were_not_read_are_not_told_as_there() -> None:
@@ -167,26 +167,26 @@ def test_what_each_pass_tells_is_told_once() -> None:
 
 
 def test_hosts_of_later_batches_are_not_missed() -> None:
-    shown = lines(part("w1", **DONE), part("w2", failed=True), later=4)
-    assert shown[-1] == (
+    report_lines = lines(part("w1", **DONE), part("w2", failed=True), later=4)
+    assert report_lines[-1] == (
         "Failed: w2 failed; 4 nodes of later batches did not begin. Run the same command again when that is repaired."
     )
 
 
 def test_forty_hosts_that_did_not_begin_have_one_line() -> None:
     hosts = [f"w{number}" for number in range(43)]
-    shown = lines(
+    report_lines = lines(
         part("w0", **DONE), part("w1", failed=True), *(part(host, **WAITING) for host in hosts[2:]), hosts=hosts
     )
-    assert len(shown) == 5
-    assert shown[3] == "  w2, w3, w4, w5, w6, w7, w8, w9, w10, w11 and 31 more: Not changed, because w2 failed."
+    assert len(report_lines) == 5
+    assert report_lines[3] == "  w2, w3, w4, w5, w6, w7, w8, w9, w10, w11 and 31 more: Not changed, because w2 failed."
     # What is left is named in full: it is a command.
-    assert shown[-1].endswith(f"--limit {','.join(hosts[1:])}")
+    assert report_lines[-1].endswith(f"--limit {','.join(hosts[1:])}")
 
 
 def test_a_run_that_changed_nothing_is_run_again_as_it_was() -> None:
-    shown = lines(part("w1", operations=[], failed=False), causes={"w2": ["no route"], "w3": ["no route"]})
-    assert shown == [
+    report_lines = lines(part("w1", operations=[], failed=False), causes={"w2": ["no route"], "w3": ["no route"]})
+    assert report_lines == [
         "Nothing was changed on 3 nodes",
         "w2, w3: no route",
         "Failed: w2, w3 failed. Run the same command again when that is repaired.",
@@ -194,23 +194,23 @@ def test_a_run_that_changed_nothing_is_run_again_as_it_was() -> None:
 
 
 def test_why_all_were_refused_is_told_once() -> None:
-    shown = lines(
+    report_lines = lines(
         part("w1", **{**WAITING, "msg": "the Lease is held"}), causes={"w2": ["the Lease is held"]}, hosts=["w1", "w2"]
     )
-    assert shown[1:3] == ["  w1: not changed", "w2: the Lease is held"]
+    assert report_lines[1:3] == ["  w1: not changed", "w2: the Lease is held"]
 
 
-@pytest.mark.parametrize(("causes", "told"), [(30, 30), (31, 31), (150, 31)])
-def test_many_causes_do_not_push_the_changes_off_the_screen(causes: int, told: int) -> None:
+@pytest.mark.parametrize(("causes", "expected"), [(30, 30), (31, 31), (150, 31)])
+def test_many_causes_do_not_push_the_changes_off_the_screen(causes: int, expected: int) -> None:
     hosts = [f"w{number}" for number in range(200)]
-    shown = lines(hosts=hosts, causes={host: [f"cause {host}"] for host in hosts[:causes]})
-    assert sum("cause" in line for line in shown) == told
-    assert (f"{causes - 30} more causes: see the errors of the hosts above" in shown) == (causes == 150)
+    report_lines = lines(hosts=hosts, causes={host: [f"cause {host}"] for host in hosts[:causes]})
+    assert sum("cause" in line for line in report_lines) == expected
+    assert (f"{causes - 30} more causes: see the errors of the hosts above" in report_lines) == (causes == 150)
 
 
 def test_a_host_of_which_nothing_is_known_is_not_called_unchanged() -> None:
-    shown = lines(part("w1", operations=[]), hosts=["w1", "w2"])
-    assert shown == ["Nothing to change on 2 nodes", "  w2: nothing was planned"]
+    report_lines = lines(part("w1", operations=[]), hosts=["w1", "w2"])
+    assert report_lines == ["Nothing to change on 2 nodes", "  w2: nothing was planned"]
 
 
 def test_a_host_that_was_skipped_says_why() -> None:
@@ -222,10 +222,11 @@ def test_a_host_that_was_skipped_says_why() -> None:
 
 
 def test_what_an_upgrade_took_is_named_whether_it_comes_back_or_not() -> None:
-    shown = lines(part("cp1", "etcd", lost={"feature_gates": ["A"], "args": ["v"]}, **DONE))
-    assert "cp1 etcd: feature_gates A lost when kubeadm wrote the manifest again" in shown
+    report_lines = lines(part("cp1", "etcd", lost={"feature_gates": ["A"], "args": ["v"]}, **DONE))
+    assert "cp1 etcd: feature_gates A lost when kubeadm wrote the manifest again" in report_lines
     assert (
-        "cp1 etcd: args v lost when kubeadm wrote the manifest again; not set again, because it is not desired" in shown
+        "cp1 etcd: args v lost when kubeadm wrote the manifest again; not set again, because it is not desired"
+        in report_lines
     )
 
 
@@ -236,8 +237,8 @@ def test_a_kubelet_that_was_down_is_quoted() -> None:
 
 def test_an_earlier_change_is_told_where_nothing_is_to_change() -> None:
     unverified = {**COMMITTED, "proof": {"pid": 7, "uid": "u", "unverified": [LIMIT]}}
-    shown = lines(part(operations=[], previous_transaction=unverified))
-    assert shown[-2:] == [
+    report_lines = lines(part(operations=[], previous_transaction=unverified))
+    assert report_lines[-2:] == [
         "w1 kubelet: a change of an earlier run that was not followed to its end: committed; away 2.0 s",
         f"WARNING: w1 kubelet: not verified: {LIMIT}",
     ]
@@ -246,21 +247,21 @@ def test_an_earlier_change_is_told_where_nothing_is_to_change() -> None:
 def test_what_is_the_same_on_several_hosts_is_told_once() -> None:
     gate = "kubelet says: Setting GA feature gate A=true. It will be removed in a future release."
     own = {**DONE, "unverified": [LIMIT], "rehearsal": {**REHEARSAL, "warnings": [gate]}}
-    shown = lines(part("w1", **own), part("w2", **own))
-    assert shown[-2:] == [f"WARNING: {gate} (w1, w2)", f"WARNING: w1, w2 kubelet: not verified: {LIMIT}"]
+    report_lines = lines(part("w1", **own), part("w2", **own))
+    assert report_lines[-2:] == [f"WARNING: {gate} (w1, w2)", f"WARNING: w1, w2 kubelet: not verified: {LIMIT}"]
 
 
 @pytest.mark.parametrize(
-    ("rehearsal", "shown"),
+    ("rehearsal", "report_lines"),
     [
         ({"verdict": "skipped", "message": "its manifest has no command"}, "its manifest has no command"),
         (None, "its rehearsal is not known"),
     ],
 )
-def test_a_change_without_a_rehearsal_is_not_told_as_rehearsed(rehearsal: t.Any, shown: str) -> None:
+def test_a_change_without_a_rehearsal_is_not_told_as_rehearsed(rehearsal: t.Any, report_lines: str) -> None:
     found = lines(part(rehearsal=rehearsal, **DONE))
     assert found[0] == "Changed: 1 operation on 1 of 3 nodes"
-    assert f"WARNING: w1 kubelet: not rehearsed: {shown}" in found
+    assert f"WARNING: w1 kubelet: not rehearsed: {report_lines}" in found
 
 
 def test_a_change_that_its_rehearsal_refused_is_told_by_its_cause_alone() -> None:

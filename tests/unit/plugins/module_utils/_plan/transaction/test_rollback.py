@@ -22,8 +22,8 @@ HOSTS = ["cp1", "w1"]
 
 def undo(after: t.Any = None, **more: t.Any) -> Undo:
     operation = {"field": "config", "key": "maxPods", "before": 5, "after": after}
-    told = {"transaction": "T", "ended": "then", "operations": [operation], "blocked_by": None, **more}
-    return typed.parse(Undo, told)
+    values = {"transaction": "T", "ended": "then", "operations": [operation], "blocked_by": None, **more}
+    return typed.parse(Undo, values)
 
 
 @pytest.mark.parametrize(("value", "names"), [(None, []), ("", []), ("a, b,", ["a", "b"]), (["a"], ["a"]), ([], [])])

@@ -144,14 +144,14 @@ def test_a_setting_that_differs_by_being_false_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "node", "told"), [("", "w1", False), ("w1", "w1", False), ("x", "w1", True), ("x", None, False)]
+    ("expected", "node", "is_refused"), [("", "w1", False), ("w1", "w1", False), ("x", "w1", True), ("x", None, False)]
 )
-def test_a_node_by_another_name_is_told(expected: str, node: str | None, told: bool) -> None:
+def test_a_node_by_another_name_is_told(expected: str, node: str | None, is_refused: bool) -> None:
     hosts = every({"h": host(plan={"node": node}, settings={"node_name": expected})})
     found = rollout.node_name_mismatch(hosts, "the_name")
     assert found == (
         "the_name of h is x, but its kubelet is registered as w1. Correct the variable or the address of the host."
-        if told
+        if is_refused
         else ""
     )
 
@@ -300,7 +300,7 @@ def test_why_steps_failed_on_a_host(registers: Json, causes: list[str]) -> None:
 
 def test_the_outcomes_that_a_role_reported_are_acknowledged() -> None:
     earlier = {"previous_transaction": {"id": "7", "outcome": "committed"}}
-    told: dict[str, Json] = {
+    by_part: dict[str, Json] = {
         "etcd": earlier,
         "kube-apiserver": {**earlier, "transaction": {"id": "8", "outcome": "rolled_back"}},
         # Its end was not seen: the next run reports it.
@@ -308,7 +308,7 @@ def test_the_outcomes_that_a_role_reported_are_acknowledged() -> None:
         "kube-controller-manager": {"transaction": None, "previous_transaction": None},
         "kubeadm-config": {},
     }
-    assert rollout.reported_transactions(parts(told)) == [
+    assert rollout.reported_transactions(parts(by_part)) == [
         {"name": "etcd", "id": "7"},
         {"name": "kube-apiserver", "id": "8"},
     ]

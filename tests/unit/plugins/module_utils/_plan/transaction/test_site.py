@@ -39,8 +39,8 @@ def test_whether_control_planes_are_set(roles: list[str], found: list[str], sets
 def test_a_control_plane_outside_its_group() -> None:
     reasons: Json = {"w1": [], "cp1": ["etcd runs"], "cp2": ["etcd runs"]}
     assert site.outside_group(reasons, ["cp1", "cp2"]) == ""
-    told = site.outside_group(reasons, ["cp1"])
-    assert told.startswith(
+    message = site.outside_group(reasons, ["cp1"])
+    assert message.startswith(
         "Nothing was changed. cp2 is a control plane (etcd runs), but the group kube_control_plane does not"
     )
 
@@ -323,9 +323,9 @@ def test_the_same_of_roles_that_report_in_parts() -> None:
 
 
 def test_why_something_was_not_removed() -> None:
-    told = [site.not_removed_message(KUBELETS, stopped) for stopped in (["cp1"], [])]
-    assert told[0] == "What node_kubelet is to remove is still there, because cp1 failed."
-    assert told[1].endswith("because the run ended before.")
+    message = [site.not_removed_message(KUBELETS, stopped) for stopped in (["cp1"], [])]
+    assert message[0] == "What node_kubelet is to remove is still there, because cp1 failed."
+    assert message[1].endswith("because the run ended before.")
 
 
 def test_whether_something_of_a_host_has_failed() -> None:
