@@ -90,8 +90,7 @@ class ApiServer(t.NamedTuple):
         return self.watch[side].get("server")
 
     def _is_demanded(self, kubeconfig: str) -> bool:
-        """Whether a response is a part of the proof: where there was one before, and where no client got one because the server
-        was not healthy. An address without a response although the server was healthy is not the right one."""
+        """Whether a response is a part of the proof: where there was one before, or the server was not healthy then."""
         before = self.journal["before"]
         was_accepted = before.get("clients", {}).get(kubeconfig, False)
         return was_accepted is True or (was_accepted is None and not before["healthy"])

@@ -116,8 +116,8 @@ class EtcdCluster:
         return [entry for entry in response.get("members") or [] if entry.get("ID") != this]
 
     def status(self, urls: t.Sequence[str], member: str) -> Json | None:
-        """The status of a member at these addresses; None when it does not respond. A response of another member, such as
-        this one at an address of its own host, does not count."""
+        """The status of a member at these addresses; None when it does not respond. A response of another member
+        does not count."""
         for url in urls:
             with contextlib.suppress(EtcdError):
                 response = self.post(STATUS, url=url)

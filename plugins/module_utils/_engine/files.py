@@ -32,7 +32,7 @@ Json = dict[str, t.Any]
 
 @contextlib.contextmanager
 def naming_path(path: str) -> t.Iterator[None]:
-    """Have every error name the requested file: a write or a sync names none, and a temporary name does not help."""
+    """Have every error name this file: a write or a sync names none."""
     try:
         yield
     except OSError as exc:

@@ -8,8 +8,7 @@ A component's directory holds one C(journal.json) while a transaction is open, a
 written and synced before the first byte of a file changes, and after each step, so an engine that died goes on where it
 stopped.
 
-What is in it are the types below, as JSON, with a checksum C(sha256) of all the rest beside it. Whatever is changed in them,
-another version of the collection has to read: then C(FORMAT) changes too.
+It has the types below, as JSON, with a checksum C(sha256) of all the rest. Whoever changes them changes C(FORMAT) too.
 """
 
 from __future__ import annotations
@@ -374,7 +373,7 @@ class Journal(_ChangeRequest, _Options, Progress):
 
 
 def add_note(journal: Progress, text: str) -> None:
-    """Record what people should know of the way, whatever its end is, once."""
+    """Record what people should know, whatever the outcome is."""
     _add(journal.setdefault("notes", []), text)
 
 

@@ -4,7 +4,7 @@
 
 """What an engine keeps of its open transaction: the journal on the disk, its times in it, and its progress for followers.
 
-Apart from C(journal.py), which has what stands in a journal and is sent with each poll; only an engine writes an open one on.
+Only an engine has it; C(journal.py) is sent with each poll.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .watcher import Observation
 
 
 class OpenJournal:
-    """The journal of a component's open transaction, and the files beside it. The phases decide when it is saved."""
+    """The journal of a component's open transaction, and the files beside it."""
 
     def __init__(
         self, directory: str, journal: Journal, clock: t.Callable[[], float], sleep: t.Callable[[float], None]

@@ -159,7 +159,7 @@ def unmatched_message(processes: t.Sequence[Process]) -> str:
 class PodObservation(t.NamedTuple):
     """One observation of a static pod.
 
-    process: the process that runs the expected command line in a pod that may be the expected one; None when there is none.
+    process: the process with the expected command line in a pod that may be the expected one; None without one.
     others: processes of other instances of the same pod that still run.
     probes_ok, probes: whether all of the manifest's own probes pass, as far as is known, and the result of each. unknown: what of
     that is not known.

@@ -45,7 +45,7 @@ def backups_of(manifest: str) -> list[str]:
 
 
 class StaticPodWatcher:
-    """A static pod: the kubelet sees its manifest change, and each version of the manifest has a UID of its own."""
+    """A static pod: each version of its manifest has a UID of its own."""
 
     max_crashes = MAX_CRASHES
 
@@ -70,7 +70,7 @@ class StaticPodWatcher:
         self.etcd = EtcdMember(journal, watch, clock, sleep)
 
     def read_previous_state(self) -> PreviousState:
-        """UIDs, how often each was started, which clients an API server accepts, and whether etcd takes writes."""
+        """UIDs, their starts, an API server's clients, and whether etcd takes writes."""
         found = find_processes(self.host, self.watch)
         if found.unmatched:
             raise EngineError(f"{self.journal['name']} {unmatched_message(found.unmatched)}")

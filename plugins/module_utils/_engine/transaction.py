@@ -95,7 +95,7 @@ class Engine:
             return 0
 
     def _set_up(self, journal: Journal) -> None:
-        """Create what the phases work with, for this journal."""
+        """Create what the phases work with."""
         self.journal = journal
         self.open_journal = OpenJournal(self.directory, journal, self.clock, self.sleep)
         self.times = TransactionTimes(self.open_journal)
@@ -161,7 +161,7 @@ class Engine:
         self.open_journal.save({"phase": WAITING})
 
     def _activate_files(self) -> None:
-        """Make the files take effect. The marker is on disk before, so that it happens once even if this engine dies."""
+        """Make the files take effect, once: the marker is on disk before."""
         if self.journal.get("mark") is None:
             self.open_journal.save({"mark": self.watcher.read_restart_marker()})
         self.watcher.activate_files()
@@ -192,7 +192,7 @@ class Engine:
             self._fail(failure, observation)
 
     def _fail(self, failure: str, observation: Observation) -> None:
-        """Take back what is not committed. What another program wrote is handled by a restore, also without rollback."""
+        """Take back what is not committed. A restore handles what another program wrote, also without rollback."""
         if not observation.healthy or self.journal["phase"] == WAITING:
             # The log of a component that only lacks the confirmation is no reason.
             self.journal["log"] = self.watcher.read_log(observation)

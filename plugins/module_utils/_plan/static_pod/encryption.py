@@ -97,7 +97,7 @@ def holds_keys(content: bytes) -> bool:
 
 
 def parse(content: bytes) -> Encryption:
-    """Read a configuration. Raises Refusal, without any of the content, when it is none."""
+    """Read a configuration. Raises Refusal, without its content, when it is none."""
     return configuration.read(content, "EncryptionConfiguration", _parse_encryption)
 
 

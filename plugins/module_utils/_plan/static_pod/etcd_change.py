@@ -273,8 +273,7 @@ def assess_risks(cluster: Cluster) -> Risks:
     late = [name for name in cluster.behind if name not in silent]
     if late:
         found.append(f"{', '.join(late)} of etcd has not caught up with the others yet. Let it do so first.")
-    # With this alarm no member is healthy, and nothing that is done to one of them repairs it. It comes from the API of etcd,
-    # or from its health check.
+    # With this alarm, of the API or the health check, no member is healthy, and nothing that is done to one of them repairs it.
     is_corrupt = any(alarm.startswith("CORRUPT") or "alarm:CORRUPT" in alarm for alarm in cluster.alarms)
     return Risks(found, verdict.warning or "", bool(verdict.refusal) or is_corrupt)
 
@@ -285,7 +284,7 @@ def assess_risks(cluster: Cluster) -> Risks:
 def is_external(servers: t.Sequence[tuple[str, int]], listening: t.Sequence[tuple[str, int]]) -> bool:
     """Whether none of the addresses that an API server uses is one at which this node's own member listens.
 
-    Each as host and port. Of an API server without any, or a member that names none, nothing is known.
+    Each as host and port.
     """
     if not servers or not listening:
         return False

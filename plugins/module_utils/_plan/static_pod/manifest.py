@@ -316,10 +316,7 @@ def image_tag(manifest: Manifest) -> str:
 
 
 class ManifestEditor:
-    """What one change of a setting means in the text of a manifest, and the proof that nothing but that setting is another afterwards.
-
-    It is apart from C(Manifest), which only reads. For one change, from the manifest as it stands before it.
-    """
+    """What one change of a setting means in the text of a manifest, and the proof that nothing but that setting is another afterwards. For one change."""
 
     def __init__(self, manifest: Manifest) -> None:
         self._before = manifest

@@ -213,7 +213,7 @@ def probes_of_container(container: t.Mapping[str, t.Any], source: str) -> list[P
 
 def seconds_until_killed(container: t.Mapping[str, t.Any], source: str) -> int:
     """How long the kubelet leaves a container that does not work, when only its liveness shows that and only the
-    kubelet can probe it: before that the container counts as ready. 0 for every other."""
+    kubelet can probe it. 0 for every other."""
     probe = container.get("livenessProbe")
     if (
         not probe

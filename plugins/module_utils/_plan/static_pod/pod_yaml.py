@@ -5,7 +5,6 @@
 """The YAML text of a pod, while entries of its lists and mappings are set and taken away.
 
 YAML in block style has no empty list and no empty mapping: the first entry brings what it stands in, and the last one takes it along.
-It is apart from C(manifest) because it knows places and no settings.
 """
 
 from __future__ import annotations

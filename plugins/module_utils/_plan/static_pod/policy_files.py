@@ -36,7 +36,7 @@ class PolicyFileChange(FileChange):
 
     @property
     def preserved_attributes(self) -> tuple[str, ...]:
-        """The owner attributes that an existing file keeps."""
+        """What of its owner an existing file keeps."""
         return tuple(name for name in _OWNER if name not in self.chosen)
 
 

@@ -65,7 +65,7 @@ def reconcile(record: Record, live: Values, *, image: t.Any, written_image: str 
 def _is_all_gone(unchanged: Record, gone: Record, record: Record, live: Values) -> bool:
     """Whether a manifest of the same image is one that kubeadm wrote again: nothing of ours is in it, and it was more than one thing.
 
-    Who takes out our only setting leaves just what kubeadm would write. That counts as taken out, and restoring it needs restore_removed.
+    Who takes out our only setting leaves just what kubeadm would write. That counts as taken out.
     """
     is_annotated = FILES_ANNOTATION in live.get("annotations", {})
     return not unchanged and not is_annotated and sum(map(len, gone.values())) + bool(record.get(FILES)) > 1
