@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Requests to etcd: health and stored values with an API server's credentials, and the cluster's members with those of a member."""
+"""Requests to etcd: health and values as an API server, the cluster as a member."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from ..._plan.common.errors import KubeadmError
 from ..._plan.static_pod.etcd_change import Cluster, Member
 from ..static_pod.component_files import ComponentFiles
 
-# A full etcd still serves reads, and the API server stays up; kubeadm's own probes exclude this alarm, too.
+# A full etcd still serves reads; kubeadm's probes exclude this alarm, too.
 HEALTH = "/health?exclude=NOSPACE"
 _RANGE = "/v3/kv/range"
-_PAGE_SIZE = 100  # values of one response; each may have more than a megabyte
-_VALUE_PREFIX_LENGTH = 4096  # characters of base64 that are decoded; the name of the encryption key is within them
-# The keys of these resources have this prefix. Of other resources that is not certain, so all values count.
+_PAGE_SIZE = 100  # values; each may have more than a megabyte
+_VALUE_PREFIX_LENGTH = 4096  # of base64; the name of the encryption key is within it
+# Of the keys of these resources. Others have no certain prefix, so all values count.
 _PREFIXES = {"secrets": "secrets/", "configmaps": "configmaps/"}
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclasses.dataclass(frozen=True)
 class Health:
-    """The health of an address of etcd. ok: None when it responds, but not to a request for its health."""
+    """The health of an address. ok: None when it responds, but not with its health."""
 
     ok: bool | None
     message: str
@@ -55,7 +55,7 @@ def read_health(url: str, context: ssl.SSLContext | None) -> Health:
     except (http.client.HTTPException, ssl.SSLError, ConnectionError) as exc:
         if context is None or isinstance(exc, (ssl.SSLCertVerificationError, ConnectionRefusedError)):
             return _health_of_error(url, exc)
-    # With TLS 1.3 a client's certificate is rejected after the handshake, which seems like a broken connection.
+    # TLS 1.3 rejects a client's certificate after the handshake, like a broken connection.
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     try:
         return _request_health(url, context)
@@ -81,7 +81,7 @@ def _request_health(url: str, context: ssl.SSLContext | None) -> Health:
 
 
 def _health_of_error(url: str, exc: Exception) -> Health:
-    """An address that speaks another protocol, or requires a newer TLS, may well be healthy."""
+    """An address with another protocol, or only a newer TLS, may be healthy."""
     is_other = isinstance(exc, http.client.HTTPException) or "PROTOCOL_VERSION" in str(getattr(exc, "reason", ""))
     return Health(None if is_other else False, f"{url}: {describe_failure(exc)}")
 
@@ -90,7 +90,7 @@ def _health_of_error(url: str, exc: Exception) -> Health:
 
 
 def read_health_for_api_server(files: ComponentFiles) -> list[Health]:
-    """The health of each etcd address in an API server's arguments, requested with the certificate that they name.
+    """The health of each etcd address in an API server's arguments, with their certificate.
 
     Empty when no address has http or https. Raises KubeadmError when the files cannot be read.
     """
@@ -100,7 +100,7 @@ def read_health_for_api_server(files: ComponentFiles) -> list[Health]:
 
 
 def api_server_tls_context(files: ComponentFiles) -> ssl.SSLContext:
-    """The TLS context of a client with the certificate that an API server's arguments name."""
+    """The TLS context with the certificate in an API server's arguments."""
     authority, certificate, key = (files.flag(f"etcd-{part}") for part in ("cafile", "certfile", "keyfile"))
     pair = tls.Pair(files.read(certificate), files.read(key)) if certificate and key else None
     try:
@@ -114,7 +114,7 @@ def api_server_tls_context(files: ComponentFiles) -> ssl.SSLContext:
 
 
 def count_values(files: ComponentFiles, resource: str, matches: t.Callable[[bytes], bool]) -> int:
-    """How many stored values have a beginning that matches: those of a resource, or all where its keys have no known prefix.
+    """How many stored values of a resource begin with a match; of all where its keys have no known prefix.
 
     files: of the API server as it runs. Raises KubeadmError when its etcd cannot be read.
     """
@@ -174,7 +174,7 @@ def _request_page(url: str, context: ssl.SSLContext | None, first: bytes, end: b
 
 @dataclasses.dataclass(frozen=True)
 class Access:
-    """The client URL of a member on its own node, and the files of its client's certificate there."""
+    """The client URL of a member, and the files of a client certificate on its node."""
 
     url: str
     certificate: str | None = None
@@ -193,7 +193,7 @@ class Access:
         names = (files.flag("cert-file"), files.flag("key-file"), files.flag("trusted-ca-file"))
         certificate, key, authority = (files.host_path(name) if name else None for name in names)
         if certificate:
-            # kubeadm creates a client certificate for this. That of a server need not be valid for a client.
+            # kubeadm's client certificate; that of a server need not be valid for a client.
             directory = os.path.dirname(certificate)
             client_pair = [os.path.join(directory, f"healthcheck-client.{ending}") for ending in ("crt", "key")]
             if all(os.path.exists(path) for path in client_pair):
@@ -212,7 +212,7 @@ class Access:
         return client
 
     def health_probe(self, url: str) -> Probe:
-        """A probe of a journal that requests this member's health at an address."""
+        """A probe of this member's health at an address, for a journal."""
         address = urllib.parse.urlsplit(url)
         probe: Probe = {
             "kind": "http",
@@ -227,7 +227,7 @@ class Access:
 
 
 def read_cluster(access: Access) -> Cluster:
-    """The members of the cluster as one member lists them, each with its health and whether its revision is behind.
+    """The cluster as one member lists it, with each member's health and whether its revision is behind.
 
     Raises KubeadmError when this member does not list them.
     """
@@ -242,7 +242,7 @@ def read_cluster(access: Access) -> Cluster:
         ]
         revisions = {key: None if each is None else revision_of(each) for key, each in status.items()}
         newest = max((each for each in revisions.values() if each is not None), default=0)
-        # The requests follow one another while others write, so one that seems to be behind is requested again.
+        # Others write between the requests, so one that seems behind is requested again.
         behind = tuple(
             name
             for entry, name in zip(entries, (each.name for each in members))
@@ -257,7 +257,7 @@ def read_cluster(access: Access) -> Cluster:
 
 
 def _read_alarms(member: EtcdCluster, status: Json) -> tuple[str, ...]:
-    """The alarms of all members; without a majority, those that a member reports in its own status."""
+    """Of all members; without a majority, those in the member's own status."""
     with contextlib.suppress(EtcdError):
         return tuple(member.alarms())
     return tuple(str(error).strip() for error in status.get("errors") or [] if "alarm:" in str(error))

@@ -48,7 +48,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
 
 
 def unverified_cluster(pod: static_pods.StaticPod) -> list[str]:
-    """What is unknown, or unhealthy, of the cluster of a member that has nothing to change, each with the reason."""
+    """What is unknown or unhealthy of the cluster of an unchanged member, each with the reason."""
     cluster, failure = _read_cluster(pod.manifest)
     problems = [failure] if cluster is None else etcd_change.assess_risks(cluster).found
     return [f"whether it takes writes and has its members: {each}" for each in problems]
@@ -58,7 +58,7 @@ _ClusterResult = tuple[t.Optional[etcd_change.Cluster], str]
 
 
 def _read_cluster(manifest: Manifest) -> _ClusterResult:
-    """The cluster as the member of a manifest reports it, or why it cannot be read."""
+    """The cluster of a manifest's member, or why it cannot be read."""
     try:
         return etcd_client.read_cluster(etcd_client.Access.from_files(ComponentFiles(manifest))), ""
     except KubeadmError as exc:
@@ -66,7 +66,7 @@ def _read_cluster(manifest: Manifest) -> _ClusterResult:
 
 
 def _refuse_no_clients(plan: static_pod.StaticPodPlan) -> None:
-    """A member that listens at etcd's default address is out of reach for its API server, and nothing could verify it."""
+    """At etcd's default address nothing could reach and verify a member."""
     if ComponentFiles(plan.before).flags("listen-client-urls") and not ComponentFiles(plan.after).flags(
         "listen-client-urls"
     ):
@@ -160,7 +160,7 @@ def _refuse_moved_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPla
 
 
 def refuse_files_among_data(pod: static_pods.StaticPod, paths: t.Iterable[str]) -> None:
-    """This collection neither reads nor writes a member's data, so no file that a task names may be there."""
+    """A task may name no file in a member's data, which this collection neither reads nor writes."""
     if pod.name != ETCD:
         return
     files = ComponentFiles(pod.manifest)
@@ -185,8 +185,8 @@ def _data_directory(files: ComponentFiles, path: str | None) -> str | None:
 
 
 def add_member_probes(journal: Journal, plan: static_pod.StaticPodPlan, directory: str, node: PreflightContext) -> None:
-    """Have the transaction probe the member, too, at the address of its clients, whatever the manifest's own
-    probes request: theirs is another port, which needs no certificates. directory: of the manifests."""
+    """Have the transaction probe the member at its clients' address, too: the manifest's own
+    probes have another port, without certificates. directory: of the manifests."""
     try:
         url = etcd_client.Access.from_files(ComponentFiles(plan.before)).url
         accesses = [etcd_client.Access.from_files(ComponentFiles(manifest)) for manifest in (plan.before, plan.after)]
@@ -200,7 +200,7 @@ def add_member_probes(journal: Journal, plan: static_pod.StaticPodPlan, director
 
 
 def _add_api_server_probe(journal: Journal, directory: str, url: str, node: PreflightContext) -> None:
-    """Have it probe with the certificate of this node's API server, too, where that succeeds before the change."""
+    """Have it probe with the API server's certificate, too, where that succeeds before the change."""
     if not _has_manifest(API_SERVER, directory):
         return
     try:

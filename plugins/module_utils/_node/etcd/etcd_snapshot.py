@@ -24,13 +24,13 @@ from ..transaction.state import state_directory
 from .etcd_client import Access
 
 _SNAPSHOT = "/v3/maintenance/snapshot"
-# Between two pieces; the first one is sent when etcd has opened its database for reading.
+# Between two pieces; etcd opens its database before the first one.
 _TIMEOUT = 60.0
 # etcd puts the digest of the database behind it, and its database is written in whole sectors.
 _DIGEST = hashlib.sha256().digest_size
 _SECTOR = 512
 _PIECE_SIZE = 1024 * 1024  # any size will do; a database as a whole may be larger than the memory
-# The member that is restarted afterwards allocates up to two segments of its log, 64 MB each, and fails where it cannot.
+# The restarted member allocates up to two segments of its log, 64 MB each, and fails without.
 _FREE_MARGIN = 512 * 1024 * 1024
 
 
@@ -66,7 +66,7 @@ def _error(problem: str) -> KubeadmError:
 
 
 def _download(access: Access, path: str) -> int:
-    """Write what the member sends. Returns the size that it announced for its database."""
+    """Write what the member sends. Returns its database's announced size."""
     announced = written = 0
     with open(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
         for content, left in _stream_pieces(access):

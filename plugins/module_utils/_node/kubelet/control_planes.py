@@ -40,7 +40,7 @@ def reasons(
 
 
 def has_api_server(unit: KubeletUnit, host: Host, *, http_get: probes.HttpGet = probes.api_get) -> bool:
-    """Whether this node has an API server, whatever its manifest is called, or the Node's label: the manifest may have been moved away. Raises
+    """Whether this node has an API server, or else the Node's label: its manifest may have been moved away. Raises
     KubeadmError where no API server is found and the Node cannot be read."""
     if any(component == API_SERVER for component, dummy in _find_components(unit, host)):
         return True
@@ -70,7 +70,7 @@ def _find_components(unit: KubeletUnit, host: Host) -> t.Iterator[tuple[str, str
 
 
 def _components_of_manifests(paths: t.Iterable[str]) -> t.Iterator[tuple[str, str]]:
-    """A manifest that cannot be read is skipped: the kubelet would not start it either."""
+    """An unreadable manifest is skipped: the kubelet would not start it either."""
     for path in paths:
         with contextlib.suppress(OSError, ValueError, yaml.YAMLError):
             with open_to_read(path) as stream:
@@ -80,7 +80,7 @@ def _components_of_manifests(paths: t.Iterable[str]) -> t.Iterator[tuple[str, st
 
 
 def _running_components(host: Host) -> t.Iterator[tuple[str, str]]:
-    """A process with a network of its own is skipped: it belongs to a hosted control plane, or to a rehearsal."""
+    """Only in the host's network: others belong to hosted control planes or rehearsals."""
     for component in COMPONENTS:
         for process in host.find_in_host_network(component, others=()):
             yield component, f"{component} runs in the host's network as process {process.pid}"

@@ -39,7 +39,7 @@ _SOCKET = "unix://"
 
 
 def require_credential(unit: KubeletUnit) -> list[str]:
-    """Refuse to restart a kubelet that works only because its client certificate is in memory. Where it can request another one with a bootstrap
+    """Refuse to restart a kubelet with its client certificate only in memory. Where it can request another one with a bootstrap
     kubeconfig, warn. A relative path is not checked: its base is unknown."""
     command = unit.layout.command
     kubeconfig, bootstrap = (flags.last_value(command, name) or "" for name in ("kubeconfig", "bootstrap-kubeconfig"))

@@ -48,7 +48,7 @@ class Runtime:
         return f"whether the image {image} is in {self.name}: neither crictl nor a program of its own shows it"
 
     def mount_image(self, image: str) -> t.ContextManager[str]:
-        """The root file system of an image, mounted at a directory. Raises KubeadmError with the reason, now or when it is entered."""
+        """An image's root file system, mounted at a directory. Raises KubeadmError, now or when it is entered."""
         raise NotImplementedError
 
     def load_archive(self, archive: str) -> str:
@@ -56,7 +56,7 @@ class Runtime:
         return self._run_program(self._load_command(archive))
 
     def missing_program(self) -> str:
-        """The error and what to install where the node has no program that lists and loads images; empty where it has."""
+        """The error and what to install where the node lacks the program; empty where it has it."""
         status, dummy, error = self._run([self.program, "--version"])
         return f"{error.strip()}. {self._advice}" if status == _NO_PROGRAM else ""
 

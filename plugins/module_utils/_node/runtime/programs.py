@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The program of a component, from its running process or its image, and its rehearsal: in a sandbox, with a new command line."""
+"""A component's program, from its process or its image, and its rehearsal in a sandbox."""
 
 from __future__ import annotations
 
@@ -137,14 +137,14 @@ def rehearse(
         }
         status, output = run_in_sandbox(pod.name, request, run)
     verdict = rehearsal.parse_verdict(pod.name, status, output)
-    # Reported as the manifest has it: an expanded argument may hold the value of an environment variable.
+    # As the manifest has it: an expanded argument may hold a variable's value.
     command = rehearsal.build_command(pod.name, plan.after.arguments)
     message, *warnings = (hide_secrets(text, plan.after.hidden) for text in (verdict.message, *verdict.warnings))
     return Verdict(verdict.verdict, message, round(clock() - began, 2), tuple(command), tuple(warnings))
 
 
 def _sandbox_files(image: str | None, plan: static_pod.StaticPodPlan | None) -> Json:
-    """The mounts and staged files of the sandbox: the image, and the plan's volumes and files. A statically linked program needs no image."""
+    """The sandbox's mounts and staged files: the image, and the plan's. A static binary needs no image."""
     mounts: list[Json] = [] if image is None else [{"source": image, "target": "/", "missing": None}]
     if plan is None:
         return {"mounts": mounts, "staged": {}}

@@ -107,7 +107,7 @@ def _write(path: str, content: bytes) -> None:
 
 
 def provide_path(source: str, target: str, missing: str | None, staged: Staged, inner: t.Collection[str] = ()) -> None:
-    """Provide a host path at a target in the sandbox as it will be after the change. inner: targets of other mounts."""
+    """Provide a host path as it will be after the change. inner: targets of other mounts."""
     staged_below = _staged_below(source, staged)
     nested = [path for path in inner if path.startswith(target.rstrip("/") + "/")]
     if source in staged:
@@ -131,7 +131,7 @@ def _staged_below(directory: str, staged: Staged) -> Staged:
 
 
 def _compose_directory(source: str, target: str, staged: Staged, nested: t.Sequence[str]) -> None:
-    """A directory with new entries: created entry by entry, because nothing can be written to the real one."""
+    """Compose a directory with new entries: the real one cannot be written to."""
     os.makedirs(target, exist_ok=True)
     names = set(os.listdir(source)) if os.path.isdir(source) else set()
     names.update(path[len(source.rstrip("/")) + 1 :].split("/", 1)[0] for path in staged)

@@ -197,7 +197,7 @@ def time_problem(certificate: bytes, key: bytes, *, as_client: bool) -> str | No
 def trust_problem(
     certificate: bytes, key: bytes, authority: bytes, *, names: t.Sequence[str | None], is_client: bool
 ) -> str | None:
-    """Why peers that trust an authority would reject a pair: as a server under one of these names, None for any, or as a client."""
+    """Why peers that trust an authority would reject a pair: as a server with one of these names, None for any, or as a client."""
     for name, as_client in [*((name, False) for name in names), *([(None, True)] if is_client else [])]:
         error = _verify(Pair(certificate, key), authority=authority, name=name, as_client=as_client)
         if error:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the checks of a preflight use: the node, and the files of a component as it sees them, now or with a planned change."""
+"""For the checks of a preflight: the node, and a component's files as it sees them, now or with a planned change."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REMOVED = "the change removes"
 
 
 class ComponentFiles:
-    """A manifest's flags, or etcd's environment variables instead, and the files that they name: through the mounts, with the files that a change
+    """A manifest's flags, or etcd's environment variables, and the files that they name: through the mounts, with those that a change
     writes."""
 
     def __init__(
@@ -79,7 +79,7 @@ class ComponentFiles:
         return path_on_host(plain, mount)
 
     def named_files(self, names: t.Iterable[str]) -> dict[str, str]:
-        """The files on the node that the component reads because of some flags, those that do not exist, too; each with its argument."""
+        """The files on the node that some flags name, existing or not; each with its argument."""
         mounts = self._manifest.mounts()
         arguments: dict[str, str] = {}
         for name in names:
@@ -90,7 +90,7 @@ class ComponentFiles:
         return {path: argument for path, argument in arguments.items() if not os.path.isdir(path)}
 
     def required_files(self) -> dict[str, str]:
-        """C(named_files) of all flags whose file the component does not start without, but for files that a change writes."""
+        """C(named_files) that the component needs to start, but for those that the change writes."""
         names = dict.fromkeys(flag.name for flag in self._flags)
         arguments = self.named_files(name for name in names if not self._is_optional(name))
         return {path: argument for path, argument in arguments.items() if not self.writes(path)}
@@ -251,7 +251,7 @@ def _is_single(path: str, mount: Mount | None) -> bool:
 
 
 def _is_owned(record: ownership.Record, flag: str, path: str) -> bool:
-    """Whether a task sets the flag or the mount. What is restored to its state before this collection may be a single file."""
+    """Whether a task sets the flag or the mount. A restored value may be a single file."""
     mounted = [entry.set["mount_path"] for entry in record.get("volumes", {}).values() if entry.set]
     return flag in record.get("args", {}) or path in map(os.path.normpath, mounted)
 
@@ -319,7 +319,7 @@ def _refuse_unusable_volumes(plan: static_pod.StaticPodPlan) -> None:
 
 
 def _unusable_volumes(plan: static_pod.StaticPodPlan, mounts: t.Iterable[Mount]) -> t.Iterator[str]:
-    """What is wrong with the host paths of some mounts, as they are with the files that a change writes."""
+    """What is wrong with the host paths of some mounts after the change."""
     staged = [change.path for change in plan.files if change.after is not None]
     for mount in mounts:
         path = os.path.normpath(mount.host_path)
@@ -377,7 +377,7 @@ def _existing_parent(directory: str) -> str:
 
 
 def _refuse_missing_mount_points(plan: static_pod.StaticPodPlan) -> None:
-    """A volume inside of another one needs a mount point there: the container runtime creates it where it may write, and fails otherwise."""
+    """A volume inside of another one needs a mount point, which the container runtime creates where it may write."""
     former, mounts = plan.before.mounts(), plan.after.mounts()
     staged = [change.path for change in plan.files if change.after is not None]
     for mount in mounts:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The journal of a planned change of a static pod, and what cannot be verified of it: feature gates, and the clients of an API server."""
+"""The journal of a static pod's planned change, and what of it cannot be verified."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _DEFAULT_PORT = 6443
 
 @dataclasses.dataclass(frozen=True)
 class ApiClients:
-    """The clients on a node that verify its API server. admin: the administrator's kubeconfig. kubelet: the kubelet's. node: the name of its Node."""
+    """The clients that verify an API server. admin, kubelet: their kubeconfigs. node: the name of the kubelet's Node."""
 
     admin: str
     kubelet: str
@@ -137,7 +137,7 @@ def write_plan_record(pod: StaticPod, plan: StaticPodPlan) -> None:
 
 
 def gate_source(manifest: Manifest, clients: ApiClients) -> tuple[dict[str, bool], Client | None]:
-    """The feature gates that a manifest sets, and where its process reports them; None without an HTTP probe, which has the address.
+    """The feature gates that a manifest sets, and where its process reports them; None without an HTTP probe.
 
     Only the administrator may read that: on 1.37 the kubelet, the components and the API server's client for kubelets get 403.
     """
@@ -147,7 +147,7 @@ def gate_source(manifest: Manifest, clients: ApiClients) -> tuple[dict[str, bool
 
 
 def unverifiable(pod: StaticPod, plan: StaticPodPlan, clients: ApiClients, host: Host) -> list[str]:
-    """What the engine will not be able to verify of a change, as far as that is known before it."""
+    """What the engine will be unable to verify, as far as known before the change."""
     limits = clients.unverified() if pod.name == API_SERVER else []
     expected, dummy = gate_source(plan.after, clients)
     gates, problem = read_gates(gate_source(plan.before, clients)[1]) if expected else ({}, "")
@@ -158,7 +158,7 @@ def unverifiable(pod: StaticPod, plan: StaticPodPlan, clients: ApiClients, host:
 
 
 def unverified_clients(pod: StaticPod, clients: ApiClients) -> list[str]:
-    """Of which clients it could not be verified that a running API server responds, as the engine requests it after a change."""
+    """Of which clients it is not verified that a running API server serves them, with the engine's requests."""
     if pod.name != API_SERVER:
         return []
     server = _probe_address(instance_of(pod.manifest)) or advertised_address(pod.manifest)

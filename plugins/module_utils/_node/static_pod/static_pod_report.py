@@ -121,7 +121,7 @@ def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Js
 
 
 def _describe_owned(pod: static_pods.StaticPod, values: Values) -> Json:
-    """What this collection set: what is still there, what an upgrade removed, and what someone removed."""
+    """Our settings: those that are there, that an upgrade removed, and that someone removed."""
     image = pod.manifest.container.get("image")
     found = reconciliation.reconcile(pod.record, values, image=image, written_image=pod.written_image)
     files = {path: entry for path, entry in pod.record.get("files", {}).items() if os.path.lexists(path)}
@@ -150,7 +150,7 @@ def _is_in_sync(process: Process, manifest: Manifest) -> bool:
 
 
 def _format_argument(argument: str, manifest: Manifest) -> str:
-    """An argument as the manifest has it, where that is expanded from the environment, which may have had another value."""
+    """As the manifest has it, where that is expanded from the environment."""
     flag = argument.partition("=")[0]
     written = [each for each in manifest.arguments if each.partition("=")[0] == flag and "$(" in each]
     return written[-1] if written else hide_secrets(argument, manifest.hidden)

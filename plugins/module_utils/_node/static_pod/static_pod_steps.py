@@ -56,7 +56,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         lock_wait: LockWait | None = None,
         kubelet: Kubelet | None = None,
     ) -> None:
-        """kubelet: of the node, where it was read already. One with a problem is repaired before a change is made."""
+        """kubelet: of the node, where it was read already; one with a problem is repaired before a change."""
         super().__init__(params, name=str(params["name"]), diff=diff, run=run, host=host, lock_wait=lock_wait)
         self._ready_timeout = ready_timeout
         self._kubelet = kubelet
@@ -102,7 +102,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         return static_pod.plan(self._desired, observed.state)
 
     def preflight(self, observed: Observed, plan: StaticPodPlan) -> t.Sequence[str]:
-        """Check for what would keep the changed component from coming up, or the change from being verified."""
+        """Check for what would keep the changed component from starting or being verified."""
         if not plan.operations:
             return ()
         node = self._preflight_context(observed)
@@ -157,7 +157,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         return self._record_unverified(unverified)
 
     def _read_at_start(self, observed: Observed) -> list[str]:
-        """The files that the component reads at its start: of the settings, and those that only an argument names."""
+        """The files of the settings, also those that only an argument names."""
         pod = observed.pod
         args = {**pod.record.get("args", {}), **self._desired.values.get("args", {})}
         files = [path for path, version in observed.state.files.items() if version is not None]

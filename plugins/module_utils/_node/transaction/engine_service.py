@@ -147,7 +147,7 @@ def hold_lock(name: str, *, dry: bool, seconds: float | None = None) -> t.Iterat
 
 
 def refuse_busy_component(name: str, *, run: Run) -> None:
-    """Refuse a component of which no change could be prepared at this moment.
+    """Refuse a component that cannot be changed at this moment.
 
     Raises Busy with the run or the engine that is active on the node, Unusable for a journal that cannot be read.
     """

@@ -109,7 +109,7 @@ def describe_open(name: str) -> Json | None:
 
 
 def read_progress(name: str, journal: Journal) -> tuple[str, str]:
-    """(phase, message) of an open transaction, for people. Where a power loss took the progress file, those of the journal."""
+    """(phase, message) of an open transaction; without a progress file, from the journal."""
     hint = _read_hint(name, "progress.json")
     phase, message = (
         (hint["phase"], hint["message"]) if hint.get("id") == journal["id"] else (journal["phase"], "starting")
@@ -134,7 +134,7 @@ def _write_problem(directory: str) -> str:
 
 
 def _read_hint(name: str, file: str) -> Json:
-    """The content of a file that is only informative: empty when it is missing, or damaged by a power loss."""
+    """The content of an informative file: empty when it is missing or damaged."""
     try:
         hint = read_json(os.path.join(state_directory(name), file))
     except EngineError:
@@ -143,6 +143,6 @@ def _read_hint(name: str, file: str) -> Json:
 
 
 def is_active(name: str, run: Run) -> bool:
-    """Whether the engine runs, or systemd is about to start it. Where systemctl gives no state, it may."""
+    """Whether the engine runs, or may: systemd is about to start it, or gives no state."""
     state = run(["systemctl", "is-active", UNIT.format(name=name)])[1].strip()
     return state in ("active", "activating", "reloading", "")

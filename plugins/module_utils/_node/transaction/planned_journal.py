@@ -117,7 +117,7 @@ def missing_directories(paths: t.Iterable[str]) -> list[str]:
 
 
 def make_rollback(journal: Journal, rollback: Rollback) -> Journal:
-    """Make the journal of a planned change one that reverts another: each file gets exactly its former version."""
+    """Make the journal of a planned change revert another: each file gets its former version."""
     return {
         **journal,
         "reverts": rollback.transaction,

@@ -34,7 +34,7 @@ _NO_COMPONENT = ""  # no component is called like that
 
 
 class LockWait:
-    """The time that one call of a module may wait for others, for all its components together. seconds: counted from now on."""
+    """How long one call of a module may wait for others, for all its components together. seconds: from now on."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ Desired = t.TypeVar("Desired", bound=DesiredState)
 
 @dataclasses.dataclass(frozen=True)
 class PreviousTransactions:
-    """What earlier runs left to report or to do. unreported: a transaction that ended and that no run has reported. open: one that waits to be
+    """What earlier runs left to report or to do. unreported: a transaction that ended and no run has reported. open: one that waits to be
     resumed. problems: what of that is not known, and why. rollback: the change that C(state=previous) reverts.
     """
 
@@ -114,7 +114,7 @@ class PreviousTransactions:
 @dataclasses.dataclass
 class ResultContext:
     """What every result holds, whichever step fails: recorded as soon as it is known. unverified: what of the component cannot be verified, or
-    will not be after the change, each with the reason. verified_by_change: those of them that the change itself will show."""
+    will not be after the change, each with the reason. verified_by_change: those that the change itself will verify."""
 
     node: str | None = None
     cluster: ClusterIdentity = dataclasses.field(default_factory=ClusterIdentity)
@@ -142,7 +142,7 @@ class TransactionSteps(t.Generic[Desired]):
         host: Host = NODE,
         lock_wait: LockWait | None = None,
     ) -> None:
-        """lock_wait: shared with other components of this call; by default C(lock_timeout) seconds from now on."""
+        """lock_wait: of this call; by default C(lock_timeout) seconds."""
         self._params = params
         self._name = name
         self._diff = diff
@@ -213,7 +213,7 @@ class TransactionSteps(t.Generic[Desired]):
         return previous
 
     def _transaction_warnings(self, node: str, previous: PreviousTransactions, *, dry: bool) -> list[str]:
-        """Report once how a transaction ended that no run has reported; and one that waits to be resumed."""
+        """Report an unreported transaction once, and one that waits to be resumed."""
         notes = list(previous.problems)
         if previous.open is not None:
             notes.append(messages.open_message(self._name, node, previous.open["id"], previous.open["phase"]))
@@ -224,17 +224,17 @@ class TransactionSteps(t.Generic[Desired]):
         return notes
 
     def _revert_warnings(self, previous: PreviousTransactions) -> list[str]:
-        """What the user should know of a change that is reverted."""
+        """Warnings about a change that is reverted."""
         return undo.warnings(previous.rollback, self._name, str(self._context.node))
 
     def _record_unverified(self, unverified: t.Sequence[str], *, until_changed: bool = False) -> list[str]:
-        """Record for the result what was not verified. Returns it as warnings. until_changed: whether a change itself will show it."""
+        """Record what was not verified. Returns warnings. until_changed: whether the change itself will verify it."""
         self._context.unverified += unverified
         self._context.verified_by_change += unverified if until_changed else ()
         return [messages.unverified_warning(self._name, str(self._context.node), what) for what in unverified]
 
     def _record_unverifiable(self, unverified: t.Sequence[str]) -> list[str]:
-        """The same of what the change itself will show."""
+        """The same of what the change itself will verify."""
         self._context.unverified += unverified
         self._context.verified_by_change += unverified
         return [messages.unverifiable_warning(self._name, str(self._context.node), what) for what in unverified]

@@ -39,7 +39,7 @@ _CONFIG_FILES = (
 )
 
 
-# The advice for a static pod that cannot be read, and so not rehearsed.
+# Advice for a static pod that cannot be read.
 _MANIFEST = "repair its manifest on this node, or bring the static pod back"
 
 
@@ -121,7 +121,7 @@ def _findings_of_file(name: str, flag: str, path: str, files: ComponentFiles, ta
 
 
 def _plugin_files(files: ComponentFiles, path: str | None) -> list[str]:
-    """The files that an admission configuration names; none of one that cannot be read, which is a finding itself."""
+    """The files that an admission configuration names; none of an unreadable one, which is a finding itself."""
     try:
         return api_versions.plugin_files(path, files.read(path)) if path else []
     except KubeadmError:
