@@ -135,6 +135,10 @@ node:
   description: Name of the node, as its kubelet registers it.
   returned: success
   type: str
+cluster:
+  description: What identifies the cluster of the node, as RV(nodecraft.kubeadm.kubelet_info#module:cluster).
+  returned: success
+  type: dict
 target:
   description: The version to upgrade to.
   returned: success

@@ -51,9 +51,10 @@ def read_all(params: Params, *, connect: Connect) -> Json:
     """
     client = connect()
     text = str(read_kubeadm_config(client)["data"][KIND])
-    target = params["target"]
+    target, server = params["target"], server_version(client)
     if target:
         prerequisites.target_of(target, ClusterConfiguration.parse(text).version)
+        prerequisites.api_server_step(server, target)
     nodes = client.list("nodes")
     gathered = UpgradeFindings()
     context = Cluster(client, nodes, target)
@@ -62,7 +63,7 @@ def read_all(params: Params, *, connect: Connect) -> Json:
     return {
         "cluster_configuration": text,
         "kube_proxy_configuration": context.proxy if findings.KUBE_PROXY in gathered.checks else None,
-        "server_version": server_version(client),
+        "server_version": server,
         "kubelets": {node_plan.node_name(node): node_plan.kubelet_version(node) or "" for node in nodes},
         **{key: value for key, value in gathered.report().items() if key != "rehearsed"},
     }

@@ -93,5 +93,8 @@ class Steps:
         reachable = [delegate_host] if node.cluster else []
         api, *_others = self._play.api_hosts(self._play.control_planes(), named, reachable=reachable)
         return ClusterFound(
-            api=api, cluster=clusters.expected_identity({node.node: node.cluster} if node.cluster else {})
+            api=api,
+            cluster=clusters.expected_identity({node.node: node.cluster} if node.cluster else {}),
+            member=delegate_host,
+            identity=node.cluster,
         )

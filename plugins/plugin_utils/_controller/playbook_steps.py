@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.pod import report as pod_report
@@ -23,6 +24,7 @@ from .rollout_pass import parse_register, read_register
 
 # What the tasks of these steps register.
 _END = "__play_end"
+_ADMIT = "__play_admit"
 _INFO, _CHECK, _RECHECK = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_recheck"
 
 
@@ -90,7 +92,9 @@ class UpgradeCheckSteps(Steps):
             [self._play.host_variables(host).get(upgrade_checks.ACCEPT) for host in self._play.all_play_hosts]
         )
         self._refuse(objection, "Nothing was checked. ")
-        return ClusterReaders(api=tuple(ApiHost(host, become=True) for host in self._play.control_planes()))
+        # Those of the run first: with --limit the inventory may have control planes of other clusters.
+        planes = sorted(self._play.control_planes(), key=lambda host: host not in self._play.all_play_hosts)
+        return ClusterReaders(api=tuple(ApiHost(host, become=True) for host in planes))
 
     def _accepted_names(self) -> list[str]:
         """The names of what need not be rehearsed."""
@@ -106,16 +110,16 @@ class UpgradeCheckSteps(Steps):
             return LinesEnd()
         target = self._step.target
         hosts = self._play.all_play_hosts
-        results = {host: parse_register(self._play, _CHECK, UpgradeResult, host) for host in hosts}
+        info, again = (parse_register(self._play, name, UpgradeInfo) for name in (_INFO, _RECHECK))
+        results = upgrade_report.of_members(
+            {host: parse_register(self._play, _CHECK, UpgradeResult, host) for host in hosts},
+            typed.parse(ClusterFound, [{}, *read_register(self._play, _ADMIT).get("results", ())][-1]),
+            info.with_nodes_of(again),
+        )
         check_report = upgrade_report.report(
             target,
             {host: dict(result.raw) for host, result in results.items()},
-            upgrade_report.of_cluster(
-                target,
-                results,
-                parse_register(self._play, _INFO, UpgradeInfo),
-                parse_register(self._play, _RECHECK, UpgradeInfo),
-            ),
+            upgrade_report.of_cluster(target, results, info.with_nodes_of(again), again),
             self._accepted_names(),
         )
         end = LinesEnd.of("upgrade_check_report", check_report, upgrade_report.report_lines(check_report))

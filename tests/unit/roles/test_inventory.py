@@ -208,7 +208,8 @@ def test_limit_without_a_node_plays_nothing(stage: Stage, name: str) -> None:
 def test_groups_of_other_names_without_desired_state(stage: Stage) -> None:
     named: Json = {"kube_control_plane_group": "{{ prefix }}s", "kube_node_group": "workers", "prefix": "master"}
     groups: Json = {"workers": {"w1": named}, "masters": {"m1": named, "m2": named}}
-    requested = {"upgrade_check_target": "1.37.2", "upgrade_check_programs": "/new"}
+    info = {"cluster_configuration": "a: 1", "kubelets": {"m2": "v1.36.3", "w1": "v1.36.3"}}
+    requested = {"upgrade_check_target": "1.37.2", "upgrade_check_programs": "/new", "stub_upgrade_info": info}
     outcome = stage.playbook("upgrade_check", groups, "--limit=m2:w1", variables=requested)
     assert outcome.status == 0, outcome.output
     assert len(inventory_tasks(outcome)) == 3

@@ -29,7 +29,8 @@ def test_the_controller_asks_as_its_user_whatever_the_inventory_says_of_all_host
     stage.environment["K8S_AUTH_KUBECONFIG"] = "/here"
     becomes = {"ansible_become": True}
     groups: Json = {"kube_control_plane": {"cp1": becomes}, "controllers": {"localhost": becomes}}
-    outcome = stage.playbook("upgrade_check", groups, variables=SETTINGS)
+    info = {"cluster_configuration": "a: 1", "kubelets": {"cp1": "v1.36.3"}}
+    outcome = stage.playbook("upgrade_check", groups, variables={**SETTINGS, "stub_upgrade_info": info})
     assert outcome.status == 0, outcome.output
     api_calls = [(call["machine"], call["becomes"]) for call in outcome.calls if call["component"] == "upgrade_info"]
     assert api_calls == [("localhost", False)] * 2
@@ -102,8 +103,28 @@ def test_a_cluster_that_is_none_of_kubeadm(play: Play) -> None:
     assert "w1: NOT CHECKED" in outcome.output
 
 
+def test_hosts_of_another_cluster_fail_the_run(stage: Stage) -> None:
+    result: Json = {"versions": {}, "findings": []}
+    planes: Json = {
+        host: {
+            "stub_cluster": name,
+            "stub_upgrade": {**result, "cluster": {"ca_sha256": name, "server": f"https://{name}:6443"}},
+        }
+        for host, name in (("cp1", "prod"), ("cp2", "stage"))
+    }
+    outcome = stage.playbook("upgrade_check", {"kube_control_plane": planes}, variables=SETTINGS)
+    assert outcome.status != 0
+    assert "cp2: NOT CHECKED: it is of another cluster (https://stage:6443, authority stage) than cp1" in outcome.output
+    nodes = outcome.statistics["upgrade_check_report"]["nodes"]
+    assert {name: node["checked"] for name, node in nodes.items()} == {"cp1": True, "cp2": False}
+
+
 def test_a_configuration_that_is_written_meanwhile(play: Play) -> None:
-    info = {"cluster_configuration": "a: 1", "kubelets": {}, "again": {"cluster_configuration": "a: 2"}}
+    info = {
+        "cluster_configuration": "a: 1",
+        "kubelets": {"cp1": "v1.36.3", "w1": "v1.36.3"},
+        "again": {"cluster_configuration": "a: 2"},
+    }
     outcome = play({**SETTINGS, "stub_upgrade_info": info})
     assert outcome.status != 0
     assert (

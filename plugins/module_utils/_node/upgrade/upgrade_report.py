@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import time
 import typing as t
 
 from ..._engine.node import NODE, Host
 from ..._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
+from ..._plan.static_pod.manifest import image_tag
 from ..._plan.upgrade import findings, prerequisites
 from ..._plan.upgrade.api_versions import api_version_findings
 from ..._plan.upgrade.findings import UpgradeFindings
@@ -61,6 +63,7 @@ def read_all(
         )
         found.findings += api_version_findings(configuration, target_version)
         found.findings += check_space_for_copies(configuration)
+        prerequisites.api_server_step(image_tag(node.read_pod(API_SERVER).manifest), target)
         version = upgrade_static_pods.check(node, found)
         proxy = params["kube_proxy_configuration"]
         upgrade_checks.rehearse_proxy(proxy, configuration, programs, runtime, clock, found)
@@ -69,6 +72,7 @@ def read_all(
     kubelet = KubeletUpgrade(unit, programs, target_version, api_server, clock).check(params["kubelet"], found)
     return {
         "node": unit.node_name,
+        "cluster": dataclasses.asdict(unit.cluster),
         "target": target,
         "is_control_plane": is_control_plane,
         "versions": {"kubelet": kubelet, "kube-apiserver": version},

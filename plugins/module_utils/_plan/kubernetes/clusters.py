@@ -82,6 +82,18 @@ def cluster_conflict(nodes: t.Mapping[str, ClusterIdentity | None]) -> str:
     )
 
 
+def outsiders(nodes: t.Mapping[str, ClusterIdentity | None], member: str, identity: ClusterIdentity) -> dict[str, str]:
+    """The nodes that do not belong to the cluster of one of them, each with why. member, identity: that one; it need not be among the nodes, which
+    are given as for C(cluster_conflict)."""
+    identities = {member: identity, **{name: each for name, each in nodes.items() if each}}
+    (own,) = [names for names in group_by_cluster(identities) if member in names]
+    return {
+        name: f"it is of another cluster ({_describe_identity(each)}) than {member} ({_describe_identity(identity)})"
+        for name, each in identities.items()
+        if name not in own
+    }
+
+
 def _describe_identity(identity: ClusterIdentity) -> str:
     if identity == ClusterIdentity(machine_id=identity.machine_id):
         return "not known: the kubeconfig of its kubelet cannot be read"

@@ -19,6 +19,7 @@ from ..common.batch import join_first
 from ..common.ownership import Change
 from ..common.plain import is_true
 from ..common.typed import Mapped, ModuleResult
+from ..kubernetes.clusters import ClusterIdentity
 from . import report
 from .api_host import ApiHost
 from .report import Run, describe_operation
@@ -188,11 +189,14 @@ class ClusterReaders(StepResult):
 
 @dataclasses.dataclass(frozen=True)
 class ClusterFound(StepResult):
-    """Whose cluster the API has to be. api_reachable: false when the next host is to be tried. cluster: as modules take it."""
+    """Whose cluster the API has to be. api_reachable: false when the next host is to be tried. cluster: as modules take it. member, identity: the host
+    that identified the cluster; None where none did."""
 
     api_reachable: bool = True
     api: ApiHost | None = None
     cluster: Mapped | None = None
+    member: str = ""
+    identity: ClusterIdentity | None = typed.field_of(ClusterIdentity)
 
 
 @dataclasses.dataclass(frozen=True)

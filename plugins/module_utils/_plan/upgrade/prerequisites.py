@@ -74,16 +74,29 @@ def target_of(target: str, current: str) -> Version:
         raise Refusal(
             f"the ClusterConfiguration has kubernetesVersion {current!r}, which is not a version: repair {_REPAIR}."
         )
+    refuse_step(target, wanted, found, "the cluster has")
+    return wanted
+
+
+def refuse_step(target: str, wanted: Version, found: Version, source: str) -> None:
+    """Raise Refusal where kubeadm does not upgrade one version to the other. source: what has the one that was found, such as C(the cluster has)."""
     if wanted < found:
         raise Refusal(
-            f"invalid target {target}: must be {shown(found)}, which the cluster has, or newer. kubeadm does not downgrade."
+            f"invalid target {target}: must be {shown(found)}, which {source}, or newer. kubeadm does not downgrade."
         )
     if wanted[0] != found[0] or wanted[1] > found[1] + 1:
         raise Refusal(
-            f"invalid target {target}: must be of {found[0]}.{found[1]} or {found[0]}.{found[1] + 1}, because the cluster has {shown(found)}"
+            f"invalid target {target}: must be of {found[0]}.{found[1]} or {found[0]}.{found[1] + 1}, because {source} {shown(found)}"
             " and kubeadm upgrades by one minor version at a time. Check and make the step before it first."
         )
-    return wanted
+
+
+def api_server_step(current: str, target: str) -> None:
+    """Raise Refusal where an API server is of a version that kubeadm does not upgrade to the target, whatever kubeadm-config says. current: its version
+    as it reports it, or the tag of its image; a text that is no version tells nothing."""
+    found, wanted = parse(current), exact(target)
+    if found and wanted:
+        refuse_step(target, wanted, found, "the API server has")
 
 
 def program_objection(name: str, path: str, told: str, target: str) -> str:
@@ -127,9 +140,17 @@ def machine_objection(path: str, header: bytes, machine: str) -> str:
 
 
 def kubelet_skew(kubelet: str, target: str) -> list[Finding]:
-    """A kubelet that the new API server does not support. kubelet: its version today."""
+    """A kubelet that the new API server does not support. kubelet: its version today. One that is newer is so today, too: the upgrade breaks nothing."""
     found, wanted = parse(kubelet), exact(target)
-    if found is None or wanted is None or wanted[1] - found[1] <= _KUBELET_BEHIND:
+    if found is None or wanted is None:
+        return []
+    if found[:2] > wanted[:2]:
+        message = (
+            f"kubelet {shown(found)} is of a newer minor version than {target}, and Kubernetes supports no kubelet that is newer than its API server."
+            f" Upgrade the cluster to {found[0]}.{found[1]} next, or drain the node and install kubelet {target} there, and hold its package."
+        )
+        return [Finding("kubelet", WARNS, message)]
+    if wanted[1] - found[1] <= _KUBELET_BEHIND:
         return []
     return [
         Finding(

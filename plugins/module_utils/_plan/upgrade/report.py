@@ -9,8 +9,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..common import typed
 from ..common.typed import ModuleResult
+from ..kubernetes import clusters
+from ..kubernetes.clusters import ClusterIdentity
 from ..kubernetes.control_plane_nodes import API_SERVER
+from ..transaction.rollout import ClusterFound
 from . import findings
 from .cluster import changed_meanwhile, not_checked, unchecked_kubelets
 from .findings import (
@@ -58,12 +62,17 @@ class UpgradeInfo(ModuleResult):
     cluster_configuration: str = ""
     kubelets: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
+    def with_nodes_of(self, again: UpgradeInfo) -> UpgradeInfo:
+        """The same with the Nodes of another result: a node may join while others are checked."""
+        return self.with_values(kubelets={**self.kubelets, **again.kubelets})
+
 
 @dataclasses.dataclass(frozen=True)
 class UpgradeResult(ModuleResult):
-    """The result of C(upgrade_check) of a node. versions: by component."""
+    """The result of C(upgrade_check) of a node. cluster: None where it was not checked. versions: by component."""
 
     node: str = ""
+    cluster: ClusterIdentity | None = typed.field_of(ClusterIdentity)
     is_control_plane: bool = False
     versions: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -123,16 +132,39 @@ def report(
     return {**made_report, "safe": bool(nodes) and not any(failure(made_report, host) for host in nodes)}
 
 
+def of_members(
+    results: t.Mapping[str, UpgradeResult], found: ClusterFound, info: UpgradeInfo
+) -> dict[str, UpgradeResult]:
+    """The results, those of hosts that are not of the cluster as failed: they were checked with the kubeadm-config of another one.
+
+    results: of all hosts. found: who identified the cluster. info: what its API returned.
+    """
+    identities = {host: result.cluster for host, result in results.items()}
+    others = clusters.outsiders(identities, found.member, found.identity) if found.identity else {}
+    reasons = {
+        host: f"{why}, whose kubeadm-config this run read: check the hosts of each cluster by themselves, with --limit and a control plane"
+        for host, why in others.items()
+    }
+    for host, result in results.items():
+        if result.node and host not in reasons and result.node not in info.kubelets:
+            reasons[host] = (
+                f"the API of the cluster has no Node {result.node}, which is the name of this one by its kubelet"
+            )
+    return {
+        host: UpgradeResult(raw={"failed": True, "msg": reasons[host]}, failed=True) if host in reasons else result
+        for host, result in results.items()
+    }
+
+
 def of_cluster(
     target: str, results: t.Mapping[str, UpgradeResult], info: UpgradeInfo, again: UpgradeInfo
 ) -> dict[str, t.Any]:
     """What is found and not checked of no single host of the run, as C(report) takes it.
 
-    results: of all hosts. info, again: what the API told before they were checked, and behind that.
+    results: of all hosts. info, again: what the API returned before they were checked, with the Nodes of both, and after it.
     """
-    kubelets = {**info.kubelets, **again.kubelets}  # a node may join while others are checked
-    missing = not_checked(kubelets, [each.node for each in results.values() if each.node])
-    own = UpgradeFindings(unchecked_kubelets(kubelets, missing, target))
+    missing = not_checked(info.kubelets, [each.node for each in results.values() if each.node])
+    own = UpgradeFindings(unchecked_kubelets(info.kubelets, missing, target))
     planes = [result for result in results.values() if result.is_control_plane]
     own.findings += mixed({each.node: str(each.versions[API_SERVER]) for each in planes})
     changed = changed_meanwhile(info.cluster_configuration, again.cluster_configuration or None)

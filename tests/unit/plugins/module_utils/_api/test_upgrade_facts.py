@@ -68,6 +68,13 @@ def test_a_clean_cluster(api: FakeApi) -> None:
     assert (found["kube_proxy_configuration"], found["checks"], found["not_rehearsed"]) == (None, [], [])
 
 
+def test_target_older_than_api_server_is_refused(api: FakeApi) -> None:
+    """Whatever kubeadm-config says, such as one that was restored."""
+    api.responses["/version"] = {"gitVersion": "v1.38.1"}
+    with pytest.raises(Refusal, match=r"must be 1\.38\.1, which the API server has, or newer"):
+        read(api)
+
+
 def test_what_breaks(api: FakeApi) -> None:
     hook = {
         "name": "hook.example.com",

@@ -188,6 +188,8 @@ def checked(name: str, *findings: Json, version: str = "v1.36.3", plane: bool = 
 
 
 CONFIGURATION: Json = {"cluster_configuration": "a: 1"}
+PROD: Json = {"ca_sha256": "aa", "server": "https://prod:6443"}
+STAGE: Json = {"ca_sha256": "bb", "server": "https://stage:6443"}
 ACCEPT = "upgrade_check_accept_unrehearsed"
 NO_ETCD: Json = {"name": "etcd", "reason": "no image", "remedy": "pull it"}
 
@@ -195,9 +197,11 @@ NO_ETCD: Json = {"name": "etcd", "reason": "no image", "remedy": "pull it"}
 def upgrade(info: Json | None = None, begin: Json | None = None, *, accept: t.Any = None, **results: Json) -> FakePlay:
     """A run that came to its end, with the results of hosts. accept: names of what need not be rehearsed."""
     hosts: dict[str, Json] = {name: {"__play_upgrade_check": result, **UPGRADE} for name, result in results.items()}
+    kubelets = {result["node"]: "v1.36.3" for result in results.values() if "node" in result}
     for variables in hosts.values():
         variables["__play_begin"] = {"api": []} if begin is None else begin
-        variables["__play_upgrade_info"] = {**CONFIGURATION, **(info or {})}
+        variables["__play_upgrade_info"] = {**CONFIGURATION, "kubelets": kubelets, **(info or {})}
+        variables["__play_admit"] = {"results": [{"member": "cp1", "identity": PROD, "api_reachable": True}]}
         variables["__play_upgrade_recheck"] = CONFIGURATION
         if accept is not None:
             variables[ACCEPT] = accept
@@ -306,6 +310,53 @@ def test_node_outside_of_the_run_is_accepted_by_name(accept: str | None, safe: b
     play = upgrade(info, accept=accept, cp1=checked("cp1", plane=True))
     assert ended(play)["report"]["safe"] is safe
     assert ("failed" in play.run_step("upgrade_check", "report", "cp1")) is not safe
+
+
+def test_control_planes_of_the_run_identify_the_cluster_first() -> None:
+    """With --limit, in an inventory of two clusters."""
+    play = FakePlay({"cp2": UPGRADE, "w2": UPGRADE}, {"kube_control_plane": ["cp1", "cp2"]})
+    found = play.run_step("upgrade_check", "begin", "w2", settings={"known": OPTIONS})
+    assert [each["host"] for each in found["api"]] == ["cp2", "cp1"]
+
+
+@pytest.mark.parametrize("name", ["w1", "cp1"])
+def test_host_of_another_cluster_is_not_checked(name: str) -> None:
+    """Also where its Node has the name of one of this cluster."""
+    results = {"cp1": checked("cp1", plane=True), "cp2": checked(name, plane=True, version="v1.30.0")}
+    for host, identity in (("cp1", PROD), ("cp2", STAGE)):
+        results[host]["cluster"] = identity
+    play = upgrade(**results)
+    found = ended(play)
+    assert found["report"]["safe"] is False
+    assert found["report"]["nodes"]["cp1"]["checked"]
+    assert found["report"]["cluster"]["findings"] == []
+    why = (
+        "it is of another cluster (https://stage:6443, authority bb) than cp1 (https://prod:6443, authority aa), whose kubeadm-config this run read:"
+        " check the hosts of each cluster by themselves, with --limit and a control plane"
+    )
+    assert f"cp2: NOT CHECKED: {why}" in found["lines"]
+    assert "cp2: nothing vanishes and nothing breaks" not in found["lines"]
+    assert play.run_step("upgrade_check", "report", "cp2")["msg"] == f"cp2 was not checked: {why}"
+
+
+def test_worker_of_another_cluster_than_the_control_plane_outside_of_the_run_is_not_checked() -> None:
+    found = ended(upgrade({"kubelets": {"cp1": "v1.36.3"}}, w1={**checked("w1"), "cluster": STAGE}))
+    assert any(line.startswith("w1: NOT CHECKED: it is of another cluster") for line in found["lines"])
+
+
+def test_hosts_of_one_cluster_whose_authority_is_replaced_are_checked() -> None:
+    results = {"cp1": PROD, "cp2": {**PROD, "ca_sha256": "aa,bb"}, "cp3": STAGE}
+    play = upgrade(**{name: {**checked(name, plane=True), "cluster": each} for name, each in results.items()})
+    assert ended(play)["report"]["safe"]
+
+
+def test_host_that_the_api_does_not_know_is_not_checked() -> None:
+    play = upgrade({"kubelets": {"cp1": "v1.36.3"}}, cp1=checked("cp1", plane=True), w1=checked("w1"))
+    found = ended(play)
+    assert found["report"]["safe"] is False
+    why = "the API of the cluster has no Node w1, which is the name of this one by its kubelet"
+    assert f"w1: NOT CHECKED: {why}" in found["lines"]
+    assert "failed" not in play.run_step("upgrade_check", "report", "cp1")
 
 
 def test_node_that_joins_during_the_check_is_not_checked() -> None:

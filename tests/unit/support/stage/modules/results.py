@@ -53,7 +53,7 @@ DEFAULTS: dict[str, tuple[str, dict[str, t.Any]]] = {
             "changed": False,
             "cluster_configuration": "kind: ClusterConfiguration",
             "kube_proxy_configuration": None,
-            "kubelets": {},
+            "kubelets": dict.fromkeys(("cp1", "w1"), "v1.36.3"),
             **{name: [] for name in ("findings", "checks", "not_rehearsed")},
         },
     ),

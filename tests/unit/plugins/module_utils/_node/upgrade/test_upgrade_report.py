@@ -103,6 +103,7 @@ def broken(result: dict[str, t.Any]) -> list[str]:
 def test_a_control_plane(upgrade: Check) -> None:
     result = upgrade()
     assert (result["node"], result["target"], result["is_control_plane"]) == ("cp1", TARGET, True)
+    assert result["cluster"] == {"ca_sha256": "", "server": "", "machine_id": ""}
     assert result["versions"] == {"kubelet": "Kubernetes v1.37.2", "kube-apiserver": "v1.37.2"}
     assert [(each["component"], each["what"]) for each in result["rehearsed"]] == [
         (NAME, "generated"),
@@ -112,6 +113,16 @@ def test_a_control_plane(upgrade: Check) -> None:
     assert any("containerd 1.7.24" in each["message"] for each in result["findings"])
     assert (result["checks"], names(result)) == (["container-runtime", "certificates"], NOT_GENERATED)
     assert schema_errors("upgrade_check", result) == []
+
+
+def test_target_older_than_api_server_of_node_is_refused(
+    upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "newer").mkdir()
+    (tmp_path / "newer" / f"{NAME}.yaml").write_text(pod("--v=1").replace("v1.37.2", "v1.37.3"), encoding="utf-8")
+    upgrade.stay_at(f"{tmp_path}/newer", monkeypatch)
+    with pytest.raises(Refusal, match=r"must be 1\.37\.3, which the API server has, or newer"):
+        upgrade()
 
 
 def test_a_worker_needs_a_kubelet_only(upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes
     certificate_fingerprints,
     cluster_conflict,
     group_by_cluster,
+    outsiders,
 )
 
 
@@ -71,6 +72,11 @@ def test_nodes_of_one_cluster_are_in_no_conflict() -> None:
     assert cluster_conflict({"cp1": identity("a"), "w1": identity("a", "https://127.0.0.1:6443"), "w2": None}) == ""
     assert cluster_conflict({"w1": identity("", "")}) == ""
     assert cluster_conflict({}) == ""
+
+
+def test_node_of_unknown_cluster_is_an_outsider() -> None:
+    nodes = {"cp1": ClusterIdentity("aa"), "w1": ClusterIdentity(), "w2": None}
+    assert list(outsiders(nodes, "cp1", ClusterIdentity("aa"))) == ["w1"]
 
 
 def test_a_conflict_names_the_hosts_of_each_cluster_and_what_to_do() -> None:

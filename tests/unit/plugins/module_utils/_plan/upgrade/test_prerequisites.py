@@ -64,6 +64,31 @@ def test_a_cluster_without_a_version() -> None:
 
 
 @pytest.mark.parametrize(
+    ("current", "message"),
+    [
+        ("v1.36.3", ""),
+        ("v1.37.2", ""),
+        ("latest", ""),
+        (
+            "v1.37.3",
+            "invalid target 1.37.2: must be 1.37.3, which the API server has, or newer. kubeadm does not downgrade.",
+        ),
+        ("v1.35.6", "invalid target 1.37.2: must be of 1.35 or 1.36, because the API server has 1.35.6 and"),
+    ],
+)
+def test_step_of_api_server(current: str, message: str) -> None:
+    with pytest.raises(Refusal, match=re.escape(message)) if message else contextlib.nullcontext():
+        prerequisites.api_server_step(current, "1.37.2")
+
+
+def test_kubelet_newer_than_target_is_reported() -> None:
+    assert prerequisites.kubelet_skew("Kubernetes v1.37.4", "1.37.2") == []
+    (finding,) = prerequisites.kubelet_skew("Kubernetes v1.37.2", "1.36.5")
+    assert (finding.component, finding.impact) == ("kubelet", WARNS)
+    assert "kubelet 1.37.2 is of a newer minor version than 1.36.5" in finding.message
+
+
+@pytest.mark.parametrize(
     ("told", "objection"),
     [
         ("Kubernetes v1.37.2", ""),
