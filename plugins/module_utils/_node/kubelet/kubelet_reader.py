@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reading the kubelet of this node: its configuration, its manifests, its node's name, its cluster, and since when it is joined."""
+"""Reading the running kubelet of this node: its settings, manifests, Node and cluster."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _DEFAULT_RUNTIME = "unix:///run/containerd/containerd.sock"
 
 
 class KubeletDown(KubeadmError):
-    """No kubelet runs that could be read. state: of kubelet.service, as the end of a sentence about it."""
+    """No kubelet runs. state: of kubelet.service, for a message."""
 
     def __init__(self, state: str, message: str) -> None:
         super().__init__(message)
@@ -151,7 +151,7 @@ class NodeRuntime(t.NamedTuple):
 
 
 def read_runtime(run: Run, *, proc: str = "/proc") -> NodeRuntime:
-    """Read from the kubelet of a node where its runtime is, whether it has static pods or not. Raises KubeadmError."""
+    """Read where a kubelet's runtime is, whether it has static pods or not. Raises KubeadmError."""
     dummy, arguments, settings = _read_running(run, proc)
     return NodeRuntime(registered_name(arguments), _runtime_endpoint(settings), printed_version(arguments[0], run))
 
@@ -282,7 +282,7 @@ def fragment_directories(directory: str) -> list[str]:
 
 
 def _walk(directory: str) -> list[tuple[str, list[str]]]:
-    """Each directory with its names; none without the first one. Raises KubeadmError for one that cannot be listed, which would seem empty."""
+    """Each directory with its names; none without the first one. Raises KubeadmError for one that cannot be listed."""
 
     def fail(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
@@ -296,7 +296,7 @@ def _walk(directory: str) -> list[tuple[str, list[str]]]:
 
 
 def manifest_files(manifest_dir: str) -> list[str]:
-    """Every file that the kubelet reads as a static pod: any name without a leading dot, or one file in parent of the directory. Directories are
+    """Every file that the kubelet reads as a static pod: any without a leading dot, or one in place of the directory. Directories are
     skipped. A worker may have none. Raises KubeadmError."""
     if os.path.isfile(manifest_dir):
         return [manifest_dir]

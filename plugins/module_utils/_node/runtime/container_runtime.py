@@ -26,7 +26,7 @@ _NO_PROGRAM = 127
 
 
 class Runtime:
-    """A container runtime, by its own command line. socket: where the kubelet reaches it. program: the one that lists and loads its images."""
+    """A container runtime, by its own program. socket: where the kubelet reaches it."""
 
     name: t.ClassVar[str]
     program: t.ClassVar[str]
@@ -52,7 +52,7 @@ class Runtime:
         raise NotImplementedError
 
     def load_archive(self, archive: str) -> str:
-        """Load the images of an archive. Returns the program's output. Raises KubeadmError with the reason."""
+        """Load the images of an archive. Returns the program's output. Raises KubeadmError."""
         return self._run_program(self._load_command(archive))
 
     def missing_program(self) -> str:
@@ -156,7 +156,7 @@ _BY_SOCKET = {"crio": _Crio, "docker": _Docker}
 
 
 def runtime_at(endpoint: str, run: Run) -> Runtime:
-    """The runtime at the kubelet's endpoint. The socket's name tells its kind; containerd's may have any name."""
+    """The runtime at the kubelet's endpoint, by the socket's name; containerd's may have any."""
     socket = urllib.parse.urlsplit(endpoint).path
     name = os.path.basename(socket)
     return next((kind for word, kind in _BY_SOCKET.items() if word in name), _Containerd)(socket, run)

@@ -33,7 +33,7 @@ class Observed:
 
 
 class ImageSteps:
-    """One run of the module: reads whether the runtime has an image, and loads the archive that holds it."""
+    """One run of the module: loads an archive where the runtime has no such image."""
 
     unrehearsed = "an archive cannot be tested before it is loaded"
 
@@ -57,7 +57,7 @@ class ImageSteps:
         return contextlib.nullcontext()
 
     def read(self, *, dry: bool) -> Observed:
-        """Read from the kubelet where its runtime is, and from the runtime whether it has the image."""
+        """Read where the kubelet's runtime is, and whether it has the image."""
         kubelet = read_runtime(self._run, proc=self._host.proc)
         self._result["node"] = kubelet.node_name
         runtime = runtime_at(kubelet.endpoint, self._run)

@@ -28,7 +28,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Program(t.NamedTuple):
-    """A component's program. root: the directory on the node that is its root file system, None when there is none."""
+    """A component's program. root: its root file system on the node, None when there is none."""
 
     binary: str
     root: str | None
@@ -76,8 +76,8 @@ def _open_executable(path: str) -> int | None:
 
 
 def _root_of_process(pid: int, host: Host) -> str | None:
-    """Where the node itself has mounted the root file system of a container. It cannot be bound out of the container's own
-    mount namespace: the kernel refuses that."""
+    """Where the node has mounted a container's root file system. The kernel refuses to bind it out of the container's own
+    mount namespace."""
     try:
         own = next((mount for mount in reversed(mount_table(host.proc, str(pid))) if mount.point == "/"), None)
         mounts = [] if own is None else mount_table(host.proc, "self")

@@ -223,7 +223,7 @@ def instance_of(manifest: Manifest) -> Instance:
 
 
 def refuse_unmatched(pod: StaticPod, host: Host) -> None:
-    """Refuse a component with processes that could not be identified: it must not count as stopped. Raises Refusal."""
+    """Refuse a component with unidentified processes: it must not count as stopped. Raises Refusal."""
     found = find_processes(host, pod.logs)
     if found.unmatched:
         raise Refusal(
@@ -252,7 +252,7 @@ def watch_until_healthy(
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],
 ) -> PodObservation:
-    """The first observation of a component that runs what its manifest says and is ready, or the last one in time."""
+    """The first observation of a healthy component, or the last one in time."""
     limit = clock() + seconds
     while True:
         observation = observe(pod, host)
@@ -276,7 +276,7 @@ def unread_files(paths: t.Iterable[str], process: Process | None, host: Host) ->
 
 
 def readiness(name: str, directory: str, node_name: str, host: Host) -> dict[str, t.Any]:
-    """Whether a static pod runs what its manifest says and is ready, what is wrong otherwise, and what of that is not known, by one observation."""
+    """Whether a static pod is ready with what its manifest says, what is wrong otherwise, and what is unknown, by one observation."""
     try:
         path, dummy = find_manifest(name, directory)
         return readiness_of(observe(parse_static_pod(name, path, node_name), host))

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The static pods of a control plane and kubeadm-config, compared to report which settings an upgrade keeps."""
+"""Which settings of static pods kubeadm-config has, so that an upgrade keeps them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def version_of_api_server(manifest_dir: str, node_name: str) -> str:
 
 
 def adopt_persisted(record: Record, live: Values, entries: t.Mapping[tuple[str, str], Entry]) -> Record:
-    """The record of a static pod with the values that kubeadm took from kubeadm-config, where this collection had put them.
+    """The record of a static pod with our values that kubeadm took from kubeadm-config.
 
     A control plane that joined later has these values from the start, and no record of them. entries: of this static pod.
     """

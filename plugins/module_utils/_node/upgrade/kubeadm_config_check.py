@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The check of a new kubeadm-config on a control plane: what kubeadm generates from it differs in exactly the changed settings, and works."""
+"""The check of a new kubeadm-config: what kubeadm generates from it differs in exactly the changed settings, and works."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Check:
 
     @staticmethod
     def _refuse_strict_errors(before: Generated, after: Generated) -> None:
-        """Refuse new fields that kubeadm ignores; those that it ignores already are accepted."""
+        """Refuse what kubeadm ignores, but for what it ignores already."""
         new = [error for error in after.strict_errors if error not in before.strict_errors]
         if new:
             raise Refusal(f"kubeadm-config was not changed: kubeadm ignores what would be written: {'; '.join(new)}")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Running a kubeadm of any version on the configuration of the cluster: offline, in the sandbox, and the manifests that it generates."""
+"""Running a kubeadm of any version offline, in the sandbox, and the manifests that it generates."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class NotGenerated(KubeadmError):
 
 
 class Generated(t.NamedTuple):
-    """What a kubeadm generates: the manifests by the name of their static pod, and the fields that it ignored in its configuration."""
+    """Manifests by the name of their static pod, and the fields that kubeadm ignored in its configuration."""
 
     manifests: dict[str, str]
     strict_errors: list[str]

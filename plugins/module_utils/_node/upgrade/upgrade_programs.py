@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The programs of the new version, from a directory or from images on the node; rehearsed until they have named all that they refuse."""
+"""The programs of the new version, from a directory or images; rehearsed until they have named all that they refuse."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class NewPrograms:
             yield program
 
     def _check_release(self, name: str, path: str, image: str) -> None:
-        """Check the program of a component with its own version, such as etcd: the image's tag has it."""
+        """Check a program with its own version, as in the image's tag, such as etcd."""
         objection = _file_objection(path)
         required = prerequisites.parse(versions.tag_of(image))
         if not objection and required is not None:
