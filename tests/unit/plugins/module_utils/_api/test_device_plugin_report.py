@@ -182,7 +182,7 @@ def test_own_plugin_reports_the_problem(cluster: PluginCluster) -> None:
     assert cluster.read()["problems"] == [f"w1: {D}: expected 4, found 3: 1 of 4 devices are unhealthy (a: gone)"]
 
 
-def test_our_plugin_knows_of_a_kubelet_that_stopped_before_the_api_does(cluster: PluginCluster) -> None:
+def test_own_plugin_reports_a_stopped_kubelet_before_the_api(cluster: PluginCluster) -> None:
     cluster.api.responses[PODS] = [plugin_pod(own=True)]
     lost = {D: {"not_ready": "kubelet.sock does not exist", "devices": []}}
     cluster.api.responses[DEVICES] = lost
@@ -206,7 +206,7 @@ def test_kubelet_of_another_plugin_that_stopped_is_a_problem(cluster: PluginClus
 
 
 @pytest.mark.parametrize("ahead", [-60, 60])
-def test_kubelet_with_a_wrong_clock_is_seen_to_renew_its_lease(cluster: PluginCluster, ahead: float) -> None:
+def test_kubelet_with_a_wrong_clock_renews_its_lease(cluster: PluginCluster, ahead: float) -> None:
     cluster.api.responses[NODE_LEASES] = [node_lease("w1", NOW + ahead)]
 
     def renew() -> None:
@@ -256,7 +256,7 @@ def test_unready_pod_is_a_problem(cluster: PluginCluster) -> None:
 
 
 @pytest.mark.parametrize("response", [HttpError(503, "no route"), {"x": "y"}])
-def test_silent_plugin_beside_a_node_with_a_problem_is_not_verified(cluster: PluginCluster, response: t.Any) -> None:
+def test_silent_plugin_beside_a_problem_is_not_verified(cluster: PluginCluster, response: t.Any) -> None:
     cluster.api.objects["w2"] = node("w2", capacity={D: "3"})
     cluster.api.responses[PODS] = [plugin_pod(own=True), plugin_pod("p-2", "w2", own=True)]
     cluster.api.responses[DEVICES] = cluster.api.responses[DEVICES.replace("p-1", "p-2")] = response

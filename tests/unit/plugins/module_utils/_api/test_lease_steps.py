@@ -237,7 +237,7 @@ def test_unreachable_api_is_an_error(runs: LeaseRuns) -> None:
     assert (report["api_reachable"], report["holder"], report["operations"]) == (False, None, [])
 
 
-def test_an_api_of_others_is_no_reason_to_go_on_without_it(runs: LeaseRuns) -> None:
+def test_foreign_api_is_reachable_and_refused(runs: LeaseRuns) -> None:
     """With one node and no response a role continues: here a server responded."""
 
     def refuse_it(_client: object) -> t.NoReturn:
@@ -260,7 +260,7 @@ def test_missing_credentials_send_no_request() -> None:
     assert steps.report()["api_reachable"] is None
 
 
-def test_a_failed_rollout_keeps_its_desired_state_from_being_tried_again(runs: LeaseRuns) -> None:
+def test_failed_rollout_blocks_its_desired_state(runs: LeaseRuns) -> None:
     runs.run()
     runs.run(state="halted", node="cp1", reason="it crashed.")
     assert runs.holder == ""

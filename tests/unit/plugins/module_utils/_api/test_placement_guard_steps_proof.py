@@ -118,7 +118,7 @@ def test_a_copy_that_cannot_be_written_to_its_end_is_removed(api: FakeGuards, ki
     assert object_names(api) == []
 
 
-def test_remaining_copy_is_an_error_and_removed_by_the_next_run(api: FakeGuards) -> None:
+def test_remaining_copy_is_an_error_until_the_next_run(api: FakeGuards) -> None:
     def refuses(verb: str, key: tuple[str, str], dry: bool) -> None:
         if (verb, key, dry) == ("DELETE", (BINDING, TRIAL), False):
             raise HttpError(422, "not now")
@@ -233,7 +233,7 @@ def test_what_others_wrote_on_it_stays(api: FakeGuards) -> None:
         assert metadata["labels"] == {"app.kubernetes.io/managed-by": "nodecraft.kubeadm", "team": "a"}
 
 
-def test_guard_broken_by_another_client_is_an_error_with_the_remedy(api: FakeGuards) -> None:
+def test_guard_broken_by_another_client_gets_the_remedy(api: FakeGuards) -> None:
     run(api, **ENFORCED)
 
     def refuses(_pod: Json) -> None:
