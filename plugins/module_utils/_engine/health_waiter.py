@@ -16,7 +16,7 @@ from .journal import VERIFYING, WAITING, add_note
 from .node import KUBELET, Process
 from .open_journal import ChangedFiles, OpenJournal, TransactionTimes
 from .static_pod import backups_of
-from .watcher import TRANSIENT_TIMEOUT, Observation, Watcher
+from .watcher import Observation, Watcher, retry_until
 
 # A restore gets at least this time, however short the user's timeout for the change was: a component with watches
 # open takes its whole grace period to stop, and the kubelet some time to start it again.
@@ -50,14 +50,9 @@ class HealthWaiter:
         # Since when nothing at all happens to a component that does not run: idle_fingerprint and time.
         self._idle_since: tuple[int | None, float] = (None, 0.0)
 
-    def is_healthy_before(self) -> bool:
-        """Whether the component is healthy now. One failed probe of a busy node does not mean that it is not."""
-        limit = self.clock() + TRANSIENT_TIMEOUT
-        while not self.watcher.observe().healthy:
-            if self.clock() >= limit:
-                return False
-            self.sleep(POLL_SECONDS)
-        return True
+    def observe_before(self) -> Observation:
+        """The component before the change. One failed probe of a busy node does not mean that it is not healthy."""
+        return retry_until(lambda seen: seen.healthy, self.watcher.observe, self.clock, self.sleep)
 
     def wait_until_healthy(self) -> tuple[str | None, Observation]:
         """Watch until the expected instance was healthy for min_ready_seconds without a break.

@@ -254,7 +254,7 @@ def is_of_unit(watch: Watch) -> t.TypeGuard[UnitWatch]:
 
 
 class PreviousState(t.TypedDict, total=False):
-    """What ran before the change: of a static pod uids, starts, clients and mirrored, of a systemd unit the rest.
+    """What ran before the change: healthy, running and probes_ok, of a static pod uids, starts, clients and mirrored, of a systemd unit the rest.
 
     clients: whether each kubeconfig's was accepted by the API server; None for no response at all. silent: why there was none. mirrored:
     whether the kubelet had reported the instance that ran to this API server. reported: whether its report could be read, where probes are
@@ -265,6 +265,8 @@ class PreviousState(t.TypedDict, total=False):
     """
 
     healthy: bool
+    running: bool
+    probes_ok: bool
     clients: dict[str, bool | None]
     silent: dict[str, str]
     mirrored: bool | None

@@ -231,6 +231,13 @@ def read_unit_log(run: Run, unit: str) -> list[str]:
     return lines[-LOG_LINES:]
 
 
+def read_unit_errors(run: Run, unit: str, pod: str) -> list[str]:
+    """The errors about a pod among what a unit logged last, oldest first. pod: NAMESPACE/NAME."""
+    command = ["journalctl", "--output=cat", "--no-pager", f"--lines={50 * LOG_LINES}", f"_SYSTEMD_UNIT={unit}"]
+    lines = run(command)[1].splitlines()
+    return [line for line in lines if line.startswith("E") and f'pod="{pod}"' in line]
+
+
 def read_last_log_lines(paths: t.Sequence[str]) -> list[str]:
     """The end of the newest log that is not empty: that of a process which has just been started has no lines yet."""
     tails = (read_log_tail(path) for path in reversed(paths))

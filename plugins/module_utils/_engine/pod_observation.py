@@ -23,6 +23,7 @@ from .node import Host, Process, list_directory, log_files
 from .probes import HttpGet, run_probe
 
 _UID = re.compile(r"[0-9a-f]{32}")
+_LOGGED_UID = re.compile(r'podUID="([0-9a-f]{32})"')
 _LOG_DIRECTORY = re.compile(r"(?P<pod>[^_/]+_[^_/]+_)(?P<uid>[0-9a-f]{32})")
 
 
@@ -101,6 +102,21 @@ def mirror_pod_path(log_prefix: str) -> str:
     """Where the mirror pod is. log_prefix: how the names of the static pod's directories of logs begin."""
     namespace, dummy, name = log_prefix.rstrip("_").partition("_")
     return f"/api/v1/namespaces/{namespace}/pods/{name}"
+
+
+def failure_of(pod: Json) -> str:
+    """Why a kubelet does not run a pod, as it reports it at the API: that it did not admit it, or what a container waits for; empty otherwise."""
+    status = pod.get("status") or {}
+    waiting = [(each.get("state") or {}).get("waiting") or {} for each in status.get("containerStatuses") or []]
+    reports = [status] if status.get("phase") == "Failed" else waiting
+    texts = [": ".join(filter(None, (each.get("reason"), each.get("message")))) for each in reports]
+    return "; ".join(filter(None, texts))
+
+
+def uid_in(line: str) -> str:
+    """The UID of the pod that a line of a kubelet's log is about; empty without one."""
+    match = _LOGGED_UID.search(line)
+    return match.group(1) if match else ""
 
 
 def config_hash(pod: Json) -> str | None:

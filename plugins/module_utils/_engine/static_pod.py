@@ -27,7 +27,7 @@ from .journal import (
     add_unverified,
     content_of,
 )
-from .node import KUBELET, Host, Run, read_last_log_lines
+from .node import KUBELET, LOG_WIDTH, Host, Run, read_last_log_lines, read_unit_errors
 from .pod_observation import PodObservation, count_starts, find_processes, observe_pod, unmatched_message
 from .probes import HttpGet, read_gates, unread_gates, wrong_gates
 from .watcher import SIDE_BY_PHASE, Observation, retry_until
@@ -133,9 +133,24 @@ class StaticPodWatcher:
         """The kubelet does it."""
 
     def find_blocker(self) -> str:
-        """A kubelet that does not run."""
+        """A kubelet that does not run, or what it reports of a pod that it does not start."""
         state = self.run(["systemctl", "is-active", KUBELET])[1].strip() or "not known to run"
-        return "" if state == "active" else f"{KUBELET} is {state}, and only it starts and stops pods"
+        if state != "active":
+            return f"{KUBELET} is {state}, and only it starts and stops pods"
+        return "" if self.observe().process else self._read_kubelet_report()
+
+    def _read_kubelet_report(self) -> str:
+        """Why the kubelet does not start the expected instance. It logs nothing of a pod that it does not admit, and reports nothing while no
+        API server responds."""
+        path = pod_observation.mirror_pod_path(self.watch["log_prefix"])
+        pod, _why = self.http_get(self.host.kubelet_conf, path)
+        report = pod_observation.failure_of(pod) if pod else ""
+        if not report:
+            is_expected = self._may_be_former if self.journal["phase"] == VERIFYING else self._may_be_new
+            namespace, _pods, name = path.rsplit("/", 3)[1:]
+            errors = read_unit_errors(self.run, KUBELET, f"{namespace}/{name}")
+            report = next((error for error in reversed(errors) if is_expected(pod_observation.uid_in(error))), "")
+        return f"its kubelet reports: {report[:LOG_WIDTH]}" if report else ""
 
     def retrigger(self) -> None:
         """Restart the kubelet, which reads all its manifests then. Containers run on meanwhile."""

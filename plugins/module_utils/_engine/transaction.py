@@ -10,6 +10,7 @@ is restored to the former bytes, and the former state is verified too.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 import typing as t
@@ -45,12 +46,15 @@ from .open_journal import ChangedFiles, OpenJournal, TransactionTimes
 from .probes import HttpGet, api_get
 from .static_pod import StaticPodWatcher
 from .systemd_unit import UnitWatcher
-from .watcher import Observation, Watcher
+from .watcher import TRANSIENT_TIMEOUT, Observation, Watcher
 
 # The module that starts an engine still holds the lock then. systemd starts an engine again that gets none.
 LOCK_SECONDS = 10.0
 # An engine that itself dies this often in one transaction leaves the decision to a human.
 MAX_ATTEMPTS = 5
+
+# How long a restore retries a write that fails, where that is not RESTORE_TIMEOUT.
+_WRITE_TIMEOUTS = {errno.EPERM: 0.0, errno.EROFS: 0.0, errno.ENOSPC: TRANSIENT_TIMEOUT, errno.EDQUOT: TRANSIENT_TIMEOUT}
 
 
 class Engine:
@@ -139,7 +143,13 @@ class Engine:
     def _prepare(self) -> None:
         """Record what runs before anything changes: what a failed change must come back to."""
         try:
-            before: PreviousState = {"healthy": self.waiter.is_healthy_before(), **self.watcher.read_previous_state()}
+            observation = self.waiter.observe_before()
+            before: PreviousState = {
+                "healthy": observation.healthy,
+                "running": observation.process is not None,
+                "probes_ok": observation.probes_ok,
+                **self.watcher.read_previous_state(),
+            }
         except EngineError as exc:
             self._close(ABORTED, str(exc))
             return
@@ -231,15 +241,16 @@ class Engine:
             self._close(ABORTED, self.journal["reason"])
 
     def _retry_restore(self, action: t.Callable[[], None]) -> str | None:
-        """Do a part of a restore, trying as long as that may take: a full disk may get space, a read-only one be mounted
-        again. Returns why it did not work."""
-        limit = self.clock() + RESTORE_TIMEOUT
+        """Do a part of a restore, trying as long as that may take. Returns why it did not work.
+
+        An immutable file and a read-only disk do not change by themselves, and a full one seldom, so the alarm must not wait for them."""
+        start = self.clock()
         while True:
             try:
                 action()
                 return None
             except OSError as exc:
-                if self.clock() >= limit:
+                if self.clock() >= start + _WRITE_TIMEOUTS.get(exc.errno or 0, RESTORE_TIMEOUT):
                     return str(exc)
                 self.open_journal.publish_progress(f"cannot be rolled back yet: {exc}")
             except EngineError as exc:
@@ -252,12 +263,17 @@ class Engine:
         self.journal["unverified"] = []
         for text in self.watcher.unverified() if failure is None else ():
             add_unverified(self.journal, text)
-        if edited is None and (failure is None or not self.journal["before"]["healthy"]):
-            # What was broken before need not be healthy now: it is as it was.
+        if edited is None and (failure is None or not self._is_worse(observation)):
             self._close(ROLLED_BACK, self.journal["reason"], observation)
         else:
             failure = edited or failure
             self._close(ALARM, f"{self.journal['reason']}; rolled back to the former files, but {failure}", observation)
+
+    def _is_worse(self, observation: Observation) -> bool:
+        """Whether a component that is not healthy now was so before the change, or more of it worked: it ran, or its probes passed."""
+        before = self.journal["before"]
+        is_gone = before.get("running", False) and observation.process is None
+        return before["healthy"] or is_gone or (before.get("probes_ok", False) and not observation.probes_ok)
 
     _PHASES: t.ClassVar[dict[str, t.Callable[[Engine], None]]] = {
         PREPARED: _prepare,

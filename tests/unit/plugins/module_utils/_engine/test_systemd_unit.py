@@ -481,7 +481,7 @@ def test_what_cannot_be_brought_back_yet_is_tried_again(unit: FakeUnit, monkeypa
 
     def replace(source: str, target: str) -> None:
         if target.endswith("cpu_manager_state") and unit.clock.now < until:
-            raise OSError(errno.EROFS, "Read-only file system")
+            raise OSError(errno.EIO, "Input/output error")
         real(source, target)
 
     monkeypatch.setattr(os, "replace", replace)
