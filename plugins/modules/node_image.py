@@ -13,8 +13,8 @@ description:
   - Checks whether the container runtime of a node has an image, and loads an archive when it does not. The role
     P(nodecraft.kubeadm.device_plugin#role) uses it for nodes without a registry.
   - The runtime is the one at the kubelet's C(containerRuntimeEndpoint). Images are loaded into containerd by C(ctr), into CRI-O by
-    C(podman), whose storage it shares, and into Docker, with cri-dockerd, by C(docker). Where C(crictl) is installed, it is used first to check
-    whether an image is there.
+    C(podman), whose storage it shares, and into Docker, with cri-dockerd, by C(docker). Whether an image is there the runtime itself is asked, as
+    the kubelet does.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)

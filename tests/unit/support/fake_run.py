@@ -26,7 +26,6 @@ class FakeRun:
             "systemctl is-active": (3, "inactive\n", ""),
             "systemctl start": (0, "", ""),
             "systemctl daemon-reload": (0, "", ""),
-            "crictl": (0, "", ""),
             **{f"{program} --version": (0, "", "") for program in ("ctr", "podman", "docker")},
             "timeout": (1, "", f'E1 run.go:72] "command failed" err="{ACCEPTED}"\n'),
         }

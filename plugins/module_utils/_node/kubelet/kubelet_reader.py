@@ -135,7 +135,7 @@ def make_kubelet(arguments: t.Sequence[str], settings: Settings, root: str = "/"
         manifest_dir=os.path.normpath(manifest_dir),
         node_name=registered_name(arguments),
         healthz=healthz_of(settings),
-        runtime=_runtime_endpoint(settings),
+        runtime=runtime_endpoint(settings),
         cluster=read_identity(arguments, root=root),
         paths=_read_paths(arguments, settings),
         joined=joined_at(arguments, root),
@@ -153,7 +153,7 @@ class NodeRuntime(t.NamedTuple):
 def read_runtime(run: Run, *, proc: str = "/proc") -> NodeRuntime:
     """Read where a kubelet's runtime is, whether it has static pods or not. Raises KubeadmError."""
     dummy, arguments, settings = _read_running(run, proc)
-    return NodeRuntime(registered_name(arguments), _runtime_endpoint(settings), printed_version(arguments[0], run))
+    return NodeRuntime(registered_name(arguments), runtime_endpoint(settings), printed_version(arguments[0], run))
 
 
 def _read_running(run: Run, proc: str) -> tuple[int, list[str], Settings]:
@@ -171,7 +171,7 @@ def _read_running(run: Run, proc: str) -> tuple[int, list[str], Settings]:
     return pid, arguments, settings
 
 
-def _runtime_endpoint(settings: Settings) -> str:
+def runtime_endpoint(settings: Settings) -> str:
     return str(settings.field(("containerRuntimeEndpoint",)) or _DEFAULT_RUNTIME)
 
 

@@ -2,26 +2,24 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The node's container runtime: which images it has, what is in them, and how an archive is loaded.
+"""The node's container runtime: whether it is ready, which images it has, what is in them, and how an archive is loaded.
 
-Each runtime has a command line of its own, and a node need not have it.
+The first two by the kubelet's own interface. For the others each runtime has a command line of its own, and a node need not have it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import tempfile
 import typing as t
 import urllib.parse
 
 from ..._plan.common.errors import KubeadmError
 from ..transaction.state import Run
+from . import cri
+from .cri import RuntimeStatus
 
-# With a registry's name and a tag or a digest: containerd stores it under exactly this name.
-_WHOLE_NAME = re.compile(r"[^/]+[.:][^/]*/[^@:]+(?::[^/@]+|@sha256:[0-9a-f]{64})|localhost/[^@:]+:[^/@]+")
-_TIMEOUT = "10s"  # by default 2 s for crictl, and none for ctr
 _NO_PROGRAM = 127
 
 
@@ -35,17 +33,33 @@ class Runtime:
         self.socket = socket
         self._run = run
 
+    def read_status(self) -> RuntimeStatus:
+        """Whether the runtime and its network are ready. One that does not answer is not."""
+        try:
+            return cri.read_status(self.socket)
+        except KubeadmError as exc:
+            return RuntimeStatus(str(exc), "", "")
+
     def has_image(self, image: str) -> bool | None:
-        """Whether the kubelet finds an image without a pull; None when no program of the node reports it."""
-        for query in (self._query_crictl, self._query_own_program):
-            found = query(image)
-            if found is not None:
-                return found
-        return None
+        """Whether the kubelet finds an image without a pull; None when the runtime does not answer."""
+        try:
+            return cri.has_image(self.socket, image)
+        except KubeadmError:
+            return None
 
     def unverified_image(self, image: str) -> str:
         """What is unknown where has_image() returns None."""
-        return f"whether the image {image} is in {self.name}: neither crictl nor a program of its own shows it"
+        return f"whether the image {image} is in {self.name}: it does not answer at {self.socket}"
+
+    def has_sandbox_image(self, reported: str) -> bool | None:
+        """Whether the image that every pod begins with is there. reported: its name, of the status; where the runtime does not report it, an image
+        that is pinned counts as that one. None when it is not known."""
+        if reported:
+            return self.has_image(reported)
+        try:
+            return cri.has_pinned_image(self.socket) or None
+        except KubeadmError:
+            return None
 
     def mount_image(self, image: str) -> t.ContextManager[str]:
         """An image's root file system, mounted at a directory. Raises KubeadmError, now or when it is entered."""
@@ -67,17 +81,6 @@ class Runtime:
     def _load_command(self, archive: str) -> list[str]:
         raise NotImplementedError
 
-    def _query_own_program(self, image: str) -> bool | None:
-        raise NotImplementedError
-
-    def _query_crictl(self, image: str) -> bool | None:
-        """Through the CRI, as the kubelet does, whatever the runtime."""
-        endpoints = [f"--{kind}-endpoint=unix://{self.socket}" for kind in ("runtime", "image")]
-        status, dummy, error = self._run(["crictl", *endpoints, f"--timeout={_TIMEOUT}", "inspecti", "--quiet", image])
-        if status == 0:
-            return True
-        return False if "no such image" in error.lower() else None
-
     def _run_program(self, command: t.Sequence[str]) -> str:
         status, output, error = self._run(command)
         if status != 0:
@@ -93,13 +96,6 @@ class _Containerd(Runtime):
     @property
     def _ctr(self) -> list[str]:
         return ["ctr", f"--address={self.socket}", "--namespace=k8s.io"]
-
-    def _query_own_program(self, image: str) -> bool | None:
-        if not _WHOLE_NAME.fullmatch(image):
-            return None
-        command = [*self._ctr, f"--timeout={_TIMEOUT}", "images", "list", "--quiet", f"name=={image}"]
-        status, output, dummy = self._run(command)
-        return image in output.split() if status == 0 else None
 
     @contextlib.contextmanager
     def mount_image(self, image: str) -> t.Iterator[str]:
@@ -120,9 +116,6 @@ class _Crio(Runtime):
     name = "CRI-O"
     program = "podman"
 
-    def _query_own_program(self, image: str) -> bool | None:
-        return {0: True, 1: False}.get(self._run(["podman", "image", "exists", image])[0])
-
     @contextlib.contextmanager
     def mount_image(self, image: str) -> t.Iterator[str]:
         directory = self._run_program(["podman", "image", "mount", image])
@@ -138,12 +131,6 @@ class _Crio(Runtime):
 class _Docker(Runtime):
     name = "Docker"
     program = "docker"
-
-    def _query_own_program(self, image: str) -> bool | None:
-        status, dummy, error = self._run(["docker", "image", "inspect", "--format={{.Id}}", image])
-        if status == 0:
-            return True
-        return False if "no such image" in error.lower() else None
 
     def mount_image(self, image: str) -> t.ContextManager[str]:
         raise KubeadmError(f"{self.name} shows no image as a directory")

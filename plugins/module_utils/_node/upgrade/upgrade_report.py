@@ -18,6 +18,7 @@ from ..._plan.upgrade import findings, prerequisites
 from ..._plan.upgrade.api_versions import api_version_findings
 from ..._plan.upgrade.findings import UpgradeFindings
 from ..kubelet import control_planes
+from ..kubelet.kubelet_reader import runtime_endpoint
 from ..kubelet.kubelet_units import read_unit
 from ..runtime.container_runtime import runtime_at
 from ..static_pod.static_pods import API_SERVER
@@ -26,8 +27,6 @@ from . import upgrade_checks, upgrade_static_pods
 from .control_plane_upgrade import ControlPlane, check_space_for_copies
 from .upgrade_kubelet import KubeletUpgrade
 from .upgrade_programs import KUBEADM, KUBELET, NewPrograms
-
-_RUNTIME = "unix:///run/containerd/containerd.sock"
 
 
 def read_all(
@@ -42,7 +41,7 @@ def read_all(
     programs = NewPrograms(params["programs"], target, run)
     programs.check([KUBELET, KUBEADM] if is_control_plane else [KUBELET])
     found = UpgradeFindings()
-    runtime = runtime_at(str(unit.layout.settings.field(("containerRuntimeEndpoint",)) or _RUNTIME), run)
+    runtime = runtime_at(runtime_endpoint(unit.layout.settings), run)
     for name, check in upgrade_checks.OF_NODES.items():
         if findings.applies(name, target_version):
             found.check(name, check(upgrade_checks.Node(unit, runtime, target, run)))

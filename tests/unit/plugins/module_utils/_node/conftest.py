@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import typing as t
 from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transaction import engine_service, state
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import fake_cri
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.preflight_site import Site
@@ -56,3 +59,10 @@ def fixture_master(node: FakeNode, monkeypatch: pytest.MonkeyPatch, sources: Non
 def fixture_site(tmp_path: Path, web: Web, run: FakeRun) -> Site:
     """A node whose programs say that all is well."""
     return Site(tmp_path, web, run)
+
+
+@pytest.fixture(name="runtime", autouse=True)
+def fixture_runtime() -> t.Iterator[FakeCri]:
+    """The container runtime of the node: ready, and with every image."""
+    with fake_cri.runtime_everywhere() as runtime:
+        yield runtime

@@ -12,6 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime.co
     runtime_at,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 
 IMAGE = "registry.k8s.io/kube-apiserver:v1.34.4"
@@ -19,13 +20,12 @@ CONTAINERD = "unix:///run/containerd/containerd.sock"
 CRIO = "unix:///var/run/crio/crio.sock"
 DOCKER = "unix:///run/cri-dockerd.sock"
 MISSING = (127, "", "there is no program X in /usr/bin")
-NO_SUCH = (1, "", f'time="x" level=fatal msg="no such image \\"{IMAGE}\\" present"\n')
 CTR = ["ctr", "--address=/run/containerd/containerd.sock", "--namespace=k8s.io"]
 
 
 def at(endpoint: str, run: FakeRun, **results: tuple[int, str, str]) -> Runtime:
     """The runtime at an endpoint, where these programs have results and no other is installed."""
-    for program in ("crictl", "ctr", "podman", "docker"):
+    for program in ("ctr", "podman", "docker"):
         run.results[program] = results.get(program, MISSING)
     return runtime_at(endpoint, run)
 
@@ -47,53 +47,40 @@ def test_the_kind_and_place_of_a_runtime_are_told_by_its_socket(
     assert (runtime.name, runtime.socket) == (name, socket)
 
 
-@pytest.mark.parametrize(
-    ("crictl", "ctr", "found"),
-    [
-        ((0, "sha256:1\n", ""), MISSING, True),
-        (NO_SUCH, MISSING, False),
-        (MISSING, (0, f"{IMAGE}\n", ""), True),
-        (MISSING, (0, "", ""), False),
-        (MISSING, MISSING, None),
-        ((1, "", "connection refused"), (1, "", "permission denied"), None),
-    ],
-)
-def test_the_first_program_that_can_tell_is_believed(
-    run: FakeRun, crictl: tuple[int, str, str], ctr: tuple[int, str, str], found: bool | None
-) -> None:
-    assert at(CONTAINERD, run, crictl=crictl, ctr=ctr).has_image(IMAGE) is found
-    assert f"--runtime-endpoint={CONTAINERD}" in run.calls[0]
-    for call in run.calls[1:]:
-        assert call == [*CTR, "--timeout=10s", "images", "list", "--quiet", f"name=={IMAGE}"]
+@pytest.mark.parametrize("endpoint", [CONTAINERD, CRIO, DOCKER])
+def test_image_is_looked_up_by_the_interface_of_the_kubelet(run: FakeRun, runtime: FakeCri, endpoint: str) -> None:
+    runtime.images = {IMAGE}
+    assert runtime_at(endpoint, run).has_image(IMAGE) is True
+    runtime.images = set()
+    assert runtime_at(endpoint, run).has_image(IMAGE) is False
+    assert run.calls == []
 
 
-@pytest.mark.parametrize("image", ["api:v1", "library/api", "registry.k8s.io/api", f"{IMAGE}@sha256:{'0' * 64}"])
-def test_a_name_that_containerd_writes_otherwise_is_not_called_missing(run: FakeRun, image: str) -> None:
-    assert at(CONTAINERD, run, ctr=(0, "", "")).has_image(image) is None
-    assert len(run.calls) == 1
-
-
-@pytest.mark.parametrize("image", [f"registry.k8s.io/api@sha256:{'0' * 64}", "localhost/api:v1", "host:5000/a/b:v1"])
-def test_whole_names_are_looked_up(run: FakeRun, image: str) -> None:
-    assert at(CONTAINERD, run, ctr=(0, "", "")).has_image(image) is False
+def test_runtime_that_does_not_answer_is_not_ready_and_knows_no_image(run: FakeRun, runtime: FakeCri) -> None:
+    found = runtime_at(CONTAINERD, run)
+    runtime.stop()
+    assert found.has_image(IMAGE) is None
+    assert found.has_sandbox_image("") is None
+    assert found.unverified_image(IMAGE) == (
+        f"whether the image {IMAGE} is in containerd: it does not answer at /run/containerd/containerd.sock"
+    )
+    assert "does not answer: No such file or directory" in found.read_status().not_ready
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "program", "result", "found"),
+    ("reported", "images", "pinned", "found"),
     [
-        (CRIO, "podman", (0, "", ""), True),
-        (CRIO, "podman", (1, "", ""), False),
-        (CRIO, "podman", (125, "", "cannot open the storage"), None),
-        (DOCKER, "docker", (0, "sha256:1\n", ""), True),
-        (DOCKER, "docker", (1, "", f"Error: No such image: {IMAGE}\n"), False),
-        (DOCKER, "docker", (1, "", "Cannot connect to the daemon\n"), None),
+        ("registry.k8s.io/pause:3.10", {"registry.k8s.io/pause:3.10"}, False, True),
+        ("registry.k8s.io/pause:3.10", set(), True, False),
+        ("", set(), True, True),
+        ("", set(), False, None),
     ],
 )
-def test_other_runtimes_are_queried_with_their_own_programs(
-    run: FakeRun, endpoint: str, program: str, result: tuple[int, str, str], found: bool | None
+def test_sandbox_image_is_the_reported_one_or_a_pinned_one(
+    run: FakeRun, runtime: FakeCri, reported: str, images: set[str], pinned: bool, found: bool | None
 ) -> None:
-    assert at(endpoint, run, **{program: result}).has_image(IMAGE) is found
-    assert (run.calls[-1][0], run.calls[-1][-1]) == (program, IMAGE)
+    runtime.images, runtime.pinned = images, pinned
+    assert runtime_at(CONTAINERD, run).has_sandbox_image(reported) is found
 
 
 def test_containerd_mounts_an_image_at_a_temporary_directory(run: FakeRun) -> None:

@@ -25,6 +25,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.fi
     WARNS,
     UpgradeFindings,
 )
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import state
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import (
@@ -292,17 +293,17 @@ def test_each_gate_that_proxy_refuses_breaks(proxy: Proxy) -> None:
     ]
 
 
-def test_proxy_without_its_program_is_not_rehearsed(proxy: Proxy) -> None:
+def test_proxy_without_its_program_is_not_rehearsed(proxy: Proxy, runtime: FakeCri) -> None:
     (proxy.programs / "kube-proxy").unlink()
-    proxy.run.results["crictl"] = (1, "", "no such image")
+    runtime.images = set()
     (entry,) = proxy(PROXY).not_rehearsed
     assert entry["name"] == "kube-proxy"
     assert f"nor the image example.com/k8s/kube-proxy:v{TARGET} on the node" in entry["reason"]
 
 
-def test_table_names_removed_gate_of_proxy_without_program(proxy: Proxy) -> None:
+def test_table_names_removed_gate_of_proxy_without_program(proxy: Proxy, runtime: FakeCri) -> None:
     (proxy.programs / "kube-proxy").unlink()
-    proxy.run.results["crictl"] = (1, "", "no such image")
+    runtime.images = set()
     proxy.target = "1.38.0"
     found = proxy(PROXY)
     assert [(each.impact, each.key) for each in found.findings] == [(BROKEN, "NodeSwap")]

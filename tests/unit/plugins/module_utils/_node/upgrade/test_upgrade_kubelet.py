@@ -26,6 +26,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.fi
     WARNS,
     UpgradeFindings,
 )
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import FLAGS, FRAGMENT, MAIN, state
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import (
@@ -148,15 +149,14 @@ def test_a_flag_that_kubeadm_itself_takes_out_breaks_nothing(upgrade: Check) -> 
 # ---- a kubelet that is not started ---------------------------------------------------------------------------------------
 
 NEWER = "1.38.0"
-NO_IMAGE = (1, "", "no such image")
 
 
 @pytest.fixture(name="newer")
-def fixture_newer(upgrade: Check) -> Check:
+def fixture_newer(upgrade: Check, runtime: FakeCri) -> Check:
     """An upgrade to a kubelet newer than tested, with the new kube-apiserver on the node."""
     upgrade.target = NEWER
     put_programs(upgrade.programs, "kube-apiserver")
-    upgrade.run.results["crictl"] = NO_IMAGE
+    runtime.images = set()
     return upgrade
 
 

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime.container_runtime import runtime_at
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade.upgrade_programs import NewPrograms
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import ELF, TARGET, UpgradeRun, put_programs
 
 RUNTIME = "unix:///run/containerd/containerd.sock"
@@ -91,20 +92,20 @@ def test_a_component_out_of_the_directory(tmp_path: Path) -> None:
         pass
 
 
-def test_a_component_out_of_its_image(tmp_path: Path) -> None:
+def test_a_component_out_of_its_image(tmp_path: Path, runtime: FakeCri) -> None:
     run = UpgradeRun()
     programs = NewPrograms(str(tmp_path), TARGET, run)
-    runtime = runtime_at(RUNTIME, run)
-    run.results["crictl"] = (1, "", "no such image")
+    found = runtime_at(RUNTIME, run)
+    runtime.images = set()
     with (
         pytest.raises(KubeadmError, match=r"there is neither .*/kube-scheduler nor the image r/kube-scheduler:v1.37.2"),
-        programs.component("kube-scheduler", "r/kube-scheduler:v1.37.2", "kube-scheduler", runtime),
+        programs.component("kube-scheduler", "r/kube-scheduler:v1.37.2", "kube-scheduler", found),
     ):
         pass
-    run.results["crictl"] = (0, "", "")
+    runtime.images = None
     run.results["ctr"] = (0, "", "")
     with (
         pytest.raises(KubeadmError, match="it holds no kube-scheduler"),
-        programs.component("kube-scheduler", "r/kube-scheduler:v1.37.2", "kube-scheduler", runtime),
+        programs.component("kube-scheduler", "r/kube-scheduler:v1.37.2", "kube-scheduler", found),
     ):
         pass

@@ -32,6 +32,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.fi
     UpgradeFindings,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import (
     CONFIGURATION,
@@ -220,9 +221,9 @@ def test_what_kubeadm_passes_over(upgrade: Check) -> None:
     assert (only(upgrade()).impact, only(upgrade()).component) == (WARNS, "kubeadm")
 
 
-def test_without_the_program_nothing_is_rehearsed_and_all_is_compared(upgrade: Check) -> None:
+def test_without_the_program_nothing_is_rehearsed_and_all_is_compared(upgrade: Check, runtime: FakeCri) -> None:
     (upgrade.programs / NAME).unlink()
-    upgrade.run.results["crictl"] = (1, "", "no such image")
+    runtime.images = set()
     found = upgrade()
     assert summaries(found) == [("args", "v", REMOVED)]
     entry = found.not_rehearsed[0]
@@ -258,9 +259,9 @@ def test_component_whose_start_is_not_rehearsed_has_no_remedy(upgrade: Check) ->
     assert "--service-account-signing-endpoint is contacted at start" in entry["reason"]
 
 
-def test_table_names_removed_gates_of_a_component_without_program(upgrade: Check) -> None:
+def test_table_names_removed_gates_of_a_component_without_program(upgrade: Check, runtime: FakeCri) -> None:
     (upgrade.programs / NAME).unlink()
-    upgrade.run.results["crictl"] = (1, "", "no such image")
+    runtime.images = set()
     upgrade.target = "1.38.0"
     upgrade.run.manifests["v1.38.0"] = {NAME: pod("--v=1", "--feature-gates=NodeSwap=true")}
     found = upgrade(feature_gates={"KubeletTracing": True, "NodeSwap": True})
