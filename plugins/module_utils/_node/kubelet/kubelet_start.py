@@ -2,20 +2,26 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether a kubelet finds what it needs when it is restarted: its credential, which a running one has in memory, the files that its
-settings name, and our fragment."""
+"""Whether a kubelet finds what it needs when it is restarted: its container runtime, its credential, which a running one has in
+memory, the files that its settings name, and our fragment."""
 
 from __future__ import annotations
 
 import os
+import time
 import typing as t
 
 from ..._engine.engine_errors import CredentialError
 from ..._engine.files import open_to_read
-from ..._engine.kubeconfig import load_config, naming_kubeconfig, select_context
-from ..._plan.common.errors import Refusal
+from ..._engine.kubeconfig import load_config, naming_kubeconfig, read_credentials, select_context
+from ..._engine.watcher import TRANSIENT_TIMEOUT, retry_until
+from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.kubelet.config import Settings, sets_field
 from ..._plan.kubernetes import flags
+from ..runtime.container_runtime import runtime_at
+from ..static_pod.certificate_pairs import pair_problem, time_problem
+from ..transaction.state import Run
+from .kubelet_reader import runtime_endpoint
 from .kubelet_units import KubeletUnit
 
 # The files of its kubeconfig that a kubelet reads when it starts, and what has to be in them.
@@ -35,7 +41,28 @@ _OPENED_AT_START = (
     ("imageCredentialProviderConfig",),
     ("imageCredentialProviderBinDir",),
 )
+# What it reads for each pod: without it a kubelet is healthy, and starts no pod.
+_OPENED_FOR_PODS = (("resolvConf",),)
 _SOCKET = "unix://"
+
+
+def require_runtime(unit: KubeletUnit, settings: Settings, run: Run, ready_timeout: float) -> None:
+    """Refuse to restart a kubelet that works where its container runtime does not: neither the new kubelet nor the former one would start.
+
+    settings: those of the new one. ready_timeout: seconds to wait for the runtime, at most TRANSIENT_TIMEOUT. Raises Refusal."""
+    runtime = runtime_at(runtime_endpoint(settings), run)
+    status = retry_until(
+        lambda status: not status.not_ready,
+        runtime.read_status,
+        time.monotonic,
+        time.sleep,
+        seconds=min(ready_timeout, TRANSIENT_TIMEOUT),
+    )
+    if status.not_ready:
+        raise Refusal(
+            f"kubelet on {unit.node_name}: {status.not_ready}. The running kubelet would not start again, so nothing was changed. Check {runtime.name},"
+            f" such as with journalctl -u {runtime.name.lower()}, and run again."
+        )
 
 
 def require_credential(unit: KubeletUnit) -> list[str]:
@@ -43,7 +70,7 @@ def require_credential(unit: KubeletUnit) -> list[str]:
     kubeconfig, warn. A relative path is not checked: its base is unknown."""
     command = unit.layout.command
     kubeconfig, bootstrap = (flags.last_value(command, name) or "" for name in ("kubeconfig", "bootstrap-kubeconfig"))
-    missing = _missing_file(kubeconfig) if os.path.isabs(kubeconfig) else ""
+    missing = (_missing_file(kubeconfig) or _invalid_certificate(kubeconfig)) if os.path.isabs(kubeconfig) else ""
     if not missing:
         return []
     if not bootstrap or (os.path.isabs(bootstrap) and _missing_file(bootstrap)):
@@ -77,6 +104,18 @@ def _missing_file(path: str) -> str:
     return ""
 
 
+def _invalid_certificate(path: str) -> str:
+    """Why a kubelet cannot use the client certificate of a kubeconfig; empty when it can, without one, and where OpenSSL cannot tell."""
+    try:
+        user = read_credentials(path).user
+        if not (user.certificate and user.key):
+            return ""
+        problem = pair_problem(user.certificate, user.key) or time_problem(user.certificate, user.key, as_client=True)
+    except (CredentialError, KubeadmError):
+        return ""
+    return f"{path}: of its client certificate, {problem}".rstrip(".") if problem else ""
+
+
 class _WrongContent(ValueError):
     """A file without the expected certificate or key."""
 
@@ -91,18 +130,29 @@ def _require_content(path: str | None, marker: bytes) -> None:
 def require_files(unit: KubeletUnit, settings: Settings, *, force: bool) -> list[str]:
     """Refuse to restart a kubelet that works and would not find a file that these settings name: a rollback would not start it either. With force,
     warn. A relative path is not checked."""
-    values = {path: str(settings.field(path) or "").removeprefix(_SOCKET) for path in _OPENED_AT_START}
-    missing = [
+    problems = [
+        f"{'; '.join(missing)}. {consequence}"
+        for fields, consequence in (
+            (_OPENED_AT_START, "It would not start again without it."),
+            (_OPENED_FOR_PODS, "It would be healthy, and start no pod."),
+        )
+        if (missing := _missing_files(fields, settings))
+    ]
+    if not problems:
+        return []
+    finding = f"kubelet on {unit.node_name}: {' '.join(problems)}"
+    if force:
+        return [f"forced: {finding}"]
+    raise Refusal(f"{finding} Nothing was changed. Bring it back, or name another one; force: true changes it anyway.")
+
+
+def _missing_files(fields: t.Iterable[tuple[str, ...]], settings: Settings) -> list[str]:
+    values = {path: str(settings.field(path) or "").removeprefix(_SOCKET) for path in fields}
+    return [
         f"{_setting_name(path, settings)} names {value}, which does not exist"
         for path, value in values.items()
         if os.path.isabs(value) and not os.path.exists(value)
     ]
-    if not missing:
-        return []
-    finding = f"kubelet on {unit.node_name}: {'; '.join(missing)}. It would not start again without it."
-    if force:
-        return [f"forced: {finding}"]
-    raise Refusal(f"{finding} Nothing was changed. Bring it back, or name another one; force: true changes it anyway.")
 
 
 def _setting_name(path: tuple[str, ...], settings: Settings) -> str:

@@ -12,7 +12,7 @@ import typing as t
 
 from ..._engine.node import NODE, Host
 from ..._plan.common.verdict import Verdict
-from ..._plan.kubelet import kubelet_undo
+from ..._plan.kubelet import kubelet_undo, limits
 from ..._plan.kubelet import plan as kubelet
 from ..._plan.kubelet.desired import SETTINGS, Desired, parse_desired
 from ..._plan.kubelet.plan import KubeletPlan
@@ -86,6 +86,7 @@ class KubeletSteps(TransactionSteps[Desired]):
             kubelet_watch.refuse_undrained(unit, plan)
         if not plan.operations:
             return []
+        limits.refuse_few_pids(plan.before.settings, plan.after.settings)
         refuse_unsafe(change.path for change in plan.files)
         if plan.fragment is not None:
             kubelet_start.refuse_unread_directory(plan.after.command)
@@ -102,6 +103,7 @@ class KubeletSteps(TransactionSteps[Desired]):
         if self._problem:
             return [messages.repair_message(self._problem)]
         files = kubelet_start.require_files(unit, plan.after.settings, force=self._desired.force)
+        kubelet_start.require_runtime(unit, plan.after.settings, self._run, self._ready_timeout)
         return [*kubelet_start.require_credential(unit), *files]
 
     def rehearse(self, observed: Observed, plan: KubeletPlan) -> Verdict:

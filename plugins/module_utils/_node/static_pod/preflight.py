@@ -20,9 +20,8 @@ from ..._plan.static_pod import leader_election, probe_targets
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.pod_fields import Probe
 from ..etcd import etcd_client, etcd_preflight
-from ..runtime.container_runtime import runtime_at
 from ..transaction.file_versions import refuse_unsafe
-from . import api_server_files, certificates, static_pods
+from . import api_server_files, certificates, pod_start, static_pods
 from .certificates import Finding
 from .component_files import (
     ComponentFiles,
@@ -51,9 +50,11 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     forced = _refuse_removed(pod, plan, node)
     require_kubelet_healthz(node)
     files = ComponentFiles.planned(plan)
-    found = [*_certificate_findings(pod, plan, files, node), *_image_findings(pod, node)]
+    unstartable, start_warnings = pod_start.check(pod, plan, node)
+    found = [*_certificate_findings(pod, plan, files, node), *unstartable]
     warnings = [
         *forced,
+        *start_warnings,
         *warnings_of_single_files(plan),
         *_refuse_findings(pod, found, node),
         *_refuse_unforced(pod, plan, node),
@@ -62,10 +63,6 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
         warnings += _check_etcd_of_api_server(pod, files, node)
     if pod.name == ETCD:
         warnings += etcd_preflight.check(pod, plan, node)
-    missing = runtime_at(node.kubelet.runtime, node.run).missing_program()
-    if missing:
-        needs = "the rehearsal of a component that is down, and an upgrade check, open its image"
-        warnings.append(f"{os.uname().nodename}: {missing}; {needs}")
     return tuple(warnings)
 
 
@@ -135,7 +132,7 @@ def require_kubelet_healthz(node: PreflightContext) -> None:
         node.unverified.append(f"whether its kubelet is healthy: {mismatch}")
 
 
-# ---- certificates and image ------------------------------------------------------------------------------------------
+# ---- certificates ------------------------------------------------------------------------------------------------------
 
 
 def _certificate_findings(
@@ -147,21 +144,6 @@ def _certificate_findings(
     return certificates.findings(
         pod.name, files, former, address=address, kubeconfig=node.kubeconfig, unverified=node.unverified
     )
-
-
-def _image_findings(pod: static_pods.StaticPod, node: PreflightContext) -> list[Finding]:
-    image = str(pod.manifest.container.get("image"))
-    runtime = runtime_at(node.kubelet.runtime, node.run)
-    present = runtime.has_image(image)
-    if present is None:
-        node.unverified.append(runtime.unverified_image(image))
-    if present is not False:
-        return []
-    message = (
-        f"the image {image} is not on {os.uname().nodename}, so {pod.name} could start only after a pull that may fail."
-        f" Pull it first: crictl pull {image}, or kubeadm config images pull."
-    )
-    return [Finding(message, is_new=False)]
 
 
 def _refuse_findings(pod: static_pods.StaticPod, found: t.Sequence[Finding], node: PreflightContext) -> list[str]:

@@ -82,6 +82,7 @@ def _matches(sysctl: str, patterns: t.Iterable[str]) -> bool:
 
 
 _MAX_PODS = 110
+_LEAST_PIDS = 16  # with 5 runc 1.1 started no container, with 10 one of two (Kubernetes 1.37.2, containerd 1.7.24)
 _MANAGERS = ("cpuManagerPolicy", "memoryManagerPolicy")
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _EVICTION = {"memory": "memory.available", "ephemeral-storage": "nodefs.available"}
@@ -117,6 +118,16 @@ def limits_change(before: Settings, after: Settings) -> Limits | None:
         return None
     allowed = former["unsafe_sysctls"] if former else []
     return {**limits, "withdrawn_sysctls": [name for name in allowed if name not in limits["unsafe_sysctls"]]}
+
+
+def refuse_few_pids(before: Settings, after: Settings) -> None:
+    """Refuse a change to so few processes that no pod starts; the kubelet is healthy with it. Raises Refusal."""
+    pids = after.field(("podPidsLimit",))
+    if pids != before.field(("podPidsLimit",)) and str(pids).isdecimal() and 0 < int(str(pids)) < _LEAST_PIDS:
+        raise Refusal(
+            f"invalid podPidsLimit {pids}: must be at least {_LEAST_PIDS}, or -1 for no limit. A container runtime needs that many to start a"
+            " container, so with fewer every new pod fails (FailedCreatePodSandBox)."
+        )
 
 
 def _unsafe_sysctls(settings: Settings) -> list[str]:

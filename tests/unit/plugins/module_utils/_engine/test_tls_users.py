@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.etcd_mem
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.kubeconfig import Credentials, User
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import api_request, read_gates, run_probe
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.etcd import etcd_client
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import certificates
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import certificate_pairs
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.component_files import ComponentFiles
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
@@ -162,10 +162,10 @@ def use_etcd_health(site: Site) -> str:
 def use_certificates(site: Site) -> str:
     """What the check of certificates says of both sides."""
     trusted, server, known, client = site.connection
-    problem = certificates.pair_problem(*client) or certificates.trust_problem(
+    problem = certificate_pairs.pair_problem(*client) or certificate_pairs.trust_problem(
         *server, trusted, names=["127.0.0.1"], is_client=False
     )
-    return problem or certificates.trust_problem(*client, known, names=[], is_client=True) or ""
+    return problem or certificate_pairs.trust_problem(*client, known, names=[], is_client=True) or ""
 
 
 USERS = {
@@ -276,7 +276,7 @@ def test_certificate_has_to_name_the_server_among_its_alternatives(
 def test_common_name_is_no_name_of_a_server(pki: Pki) -> None:
     """Go passes over it since 1.15. These certificates are of "component"."""
     pair = pki.root.issue(names="", usage=SERVER)
-    problem = certificates.trust_problem(*pair, pki.root.certificate, names=["component"], is_client=False)
+    problem = certificate_pairs.trust_problem(*pair, pki.root.certificate, names=["component"], is_client=False)
     assert "is not valid for component" in str(problem)
 
 

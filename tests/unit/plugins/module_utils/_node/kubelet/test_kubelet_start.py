@@ -9,6 +9,8 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import kubelet_watch
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import Node
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
@@ -90,10 +92,59 @@ def test_kubelet_that_can_bootstrap_again_is_restarted_with_a_warning(
     "user", [pair_in(CURRENT), {"exec": "{command: aws}"}, {"token": "t"}, {}, {"client-certificate-data": "eA=="}]
 )
 def test_kubelet_with_its_credential_is_restarted(
-    node: Node, monkeypatch: pytest.MonkeyPatch, user: dict[str, str]
+    node: Node, monkeypatch: pytest.MonkeyPatch, authority: Authority, user: dict[str, str]
 ) -> None:
-    node.write(CURRENT, PEM)
+    write_pair(node, authority.issue())
     assert plan_restart(node, monkeypatch, **user) == []
+
+
+def write_pair(node: Node, pair: Pair) -> None:
+    """The file with certificate and key, as a kubelet writes it."""
+    node.write(CURRENT, (pair.certificate + pair.key).decode())
+
+
+def test_kubelet_with_an_expired_certificate_is_not_restarted(
+    node: Node, monkeypatch: pytest.MonkeyPatch, authority: Authority
+) -> None:
+    write_pair(node, authority.issue(first=-9, last=-3))
+    with pytest.raises(Refusal, match=r"of its client certificate, the certificate has expired"):
+        plan_restart(node, monkeypatch, **pair_in(CURRENT))
+
+
+def test_kubelet_with_the_key_of_another_certificate_is_not_restarted(
+    node: Node, monkeypatch: pytest.MonkeyPatch, authority: Authority
+) -> None:
+    write_pair(node, Pair(authority.issue().certificate, authority.issue().key))
+    with pytest.raises(Refusal, match=r"of its client certificate, .* does not match its key"):
+        plan_restart(node, monkeypatch, **pair_in(CURRENT))
+
+
+# ---- the container runtime -------------------------------------------------------------------------------------------
+
+
+def test_kubelet_whose_runtime_does_not_answer_is_not_restarted(
+    node: Node, monkeypatch: pytest.MonkeyPatch, runtime: FakeCri
+) -> None:
+    runtime.stop()
+    with pytest.raises(
+        Refusal, match=r"kubelet on w1: the container runtime at .* does not answer: .* Check containerd"
+    ):
+        plan_with(node, monkeypatch)
+
+
+def test_kubelet_whose_runtime_is_not_ready_is_not_restarted(
+    node: Node, monkeypatch: pytest.MonkeyPatch, runtime: FakeCri
+) -> None:
+    runtime.problem = "shim is gone"
+    with pytest.raises(Refusal, match=r"kubelet on w1: NotReady: shim is gone\. The running kubelet would not start"):
+        plan_with(node, monkeypatch)
+
+
+def test_kubelet_on_a_node_without_a_network_is_restarted(
+    node: Node, monkeypatch: pytest.MonkeyPatch, runtime: FakeCri
+) -> None:
+    runtime.network_problem = "cni plugin not initialized"
+    assert plan_with(node, monkeypatch) == []
 
 
 def test_crashed_kubelet_without_its_certificate_may_be_repaired(node: Node) -> None:
@@ -139,6 +190,16 @@ def test_kubelet_without_a_file_of_its_settings_is_not_restarted(
     assert plan_with(node, monkeypatch, force=True) == [f"forced: {finding}"]
     path.touch()
     assert plan_with(node, monkeypatch) == []
+
+
+def test_kubelet_without_the_resolv_conf_of_its_pods_is_not_restarted(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = node.root / "resolv.conf"
+    with pytest.raises(Refusal, match=rf"resolvConf names {path}, which .* It would be healthy, and start no pod\."):
+        plan_with(node, monkeypatch, config={"resolvConf": str(path)})
+    path.touch()
+    assert plan_with(node, monkeypatch, config={"resolvConf": str(path)}) == []
 
 
 @pytest.mark.parametrize("flag", ["image-credential-provider-config", "image-credential-provider-bin-dir"])

@@ -9,7 +9,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import certificates
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import certificate_pairs, certificates
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.component_files import ComponentFiles
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
@@ -40,68 +40,70 @@ def fixture_other(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 def test_a_good_pair_has_no_problem(authority: Authority, good: Pair) -> None:
-    assert certificates.pair_problem(*good) is None
-    assert certificates.time_problem(*good, as_client=False) is None
-    assert certificates.time_problem(*good, as_client=True) is None
-    assert certificates.trust_problem(*good, authority.certificate, names=[ADDRESS, "cp1"], is_client=True) is None
+    assert certificate_pairs.pair_problem(*good) is None
+    assert certificate_pairs.time_problem(*good, as_client=False) is None
+    assert certificate_pairs.time_problem(*good, as_client=True) is None
+    assert certificate_pairs.trust_problem(*good, authority.certificate, names=[ADDRESS, "cp1"], is_client=True) is None
 
 
 def test_a_key_of_another_certificate_is_found(good: Pair, expired: Pair) -> None:
-    assert "does not match its key" in str(certificates.pair_problem(good.certificate, expired.key))
+    assert "does not match its key" in str(certificate_pairs.pair_problem(good.certificate, expired.key))
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"no certificate", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
 )
 def test_what_is_no_pem_is_found(good: Pair, content: bytes) -> None:
-    assert "not a readable PEM" in str(certificates.pair_problem(content, good.key))
-    assert "not a readable PEM" in str(certificates.pair_problem(good.certificate, content))
+    assert "not a readable PEM" in str(certificate_pairs.pair_problem(content, good.key))
+    assert "not a readable PEM" in str(certificate_pairs.pair_problem(good.certificate, content))
 
 
 def test_a_certificate_out_of_its_time_is_found(authority: Authority, expired: Pair) -> None:
-    assert "has expired" in str(certificates.time_problem(*expired, as_client=False))
-    assert "not valid yet" in str(certificates.time_problem(*authority.issue(first=5, last=10), as_client=False))
+    assert "has expired" in str(certificate_pairs.time_problem(*expired, as_client=False))
+    assert "not valid yet" in str(certificate_pairs.time_problem(*authority.issue(first=5, last=10), as_client=False))
 
 
 @pytest.mark.parametrize(("usage", "as_client"), [(pki.CLIENT, True), (pki.SERVER, False)])
 def test_time_is_verified_on_the_showing_side(authority: Authority, usage: str, as_client: bool) -> None:
     current, expired = authority.issue(usage=usage), authority.issue(usage=usage, first=-20, last=-10)
-    assert certificates.time_problem(*current, as_client=as_client) is None
-    assert "has expired" in str(certificates.time_problem(*expired, as_client=as_client))
+    assert certificate_pairs.time_problem(*current, as_client=as_client) is None
+    assert "has expired" in str(certificate_pairs.time_problem(*expired, as_client=as_client))
 
 
 @pytest.mark.parametrize("last", [-10, 365])
 def test_other_use_leaves_time_unknown(authority: Authority, last: int) -> None:
     pair = authority.issue(usage=pki.CLIENT, first=-20, last=last)
-    with pytest.raises(certificates.NotVerified, match="before it looks at that"):
-        certificates.time_problem(*pair, as_client=False)
+    with pytest.raises(certificate_pairs.NotVerified, match="before it looks at that"):
+        certificate_pairs.time_problem(*pair, as_client=False)
 
 
 def test_failed_handshake_leaves_pair_unknown(tmp_path: Path) -> None:
     other = Authority(tmp_path / "p-224", key=("ec", "-pkeyopt", "ec_paramgen_curve:P-224"))
     pair = other.issue()
-    assert certificates.pair_problem(*pair) is None
-    with pytest.raises(certificates.NotVerified, match="no handshake with it"):
-        certificates.time_problem(*pair, as_client=True)
-    with pytest.raises(certificates.NotVerified, match="no handshake with it"):
-        certificates.trust_problem(*pair, other.certificate, names=[], is_client=True)
+    assert certificate_pairs.pair_problem(*pair) is None
+    with pytest.raises(certificate_pairs.NotVerified, match="no handshake with it"):
+        certificate_pairs.time_problem(*pair, as_client=True)
+    with pytest.raises(certificate_pairs.NotVerified, match="no handshake with it"):
+        certificate_pairs.trust_problem(*pair, other.certificate, names=[], is_client=True)
 
 
 def test_another_authority_says_nothing_of_the_time(other: Authority, good: Pair, expired: Pair) -> None:
     bundle = other.certificate + good.certificate
-    assert "has expired" in str(certificates.time_problem(expired.certificate + bundle, expired.key, as_client=False))
+    assert "has expired" in str(
+        certificate_pairs.time_problem(expired.certificate + bundle, expired.key, as_client=False)
+    )
 
 
 @pytest.mark.parametrize("name", ["10.0.0.12", "cp2", "2001:db8::1"])
 def test_another_name_is_found(authority: Authority, good: Pair, name: str) -> None:
-    problem = certificates.trust_problem(*good, authority.certificate, names=[ADDRESS, name], is_client=False)
+    problem = certificate_pairs.trust_problem(*good, authority.certificate, names=[ADDRESS, name], is_client=False)
     assert f"is not valid for {name}" in str(problem)
 
 
 def test_another_authority_is_found(other: Authority, good: Pair) -> None:
     for names, is_client in ([ADDRESS], False), ([], True):
         assert "is not trusted" in str(
-            certificates.trust_problem(*good, other.certificate, names=names, is_client=is_client)
+            certificate_pairs.trust_problem(*good, other.certificate, names=names, is_client=is_client)
         )
 
 
@@ -111,13 +113,13 @@ def test_a_certificate_for_another_use_is_found(
 ) -> None:
     pair = authority.issue(names=f"IP:{ADDRESS}", usage=usage)
     assert "is not trusted" in str(
-        certificates.trust_problem(*pair, authority.certificate, names=names, is_client=is_client)
+        certificate_pairs.trust_problem(*pair, authority.certificate, names=names, is_client=is_client)
     )
 
 
 def test_an_authority_that_is_no_certificate_is_named(good: Pair) -> None:
     with pytest.raises(KubeadmError, match="holds no certificate"):
-        certificates.trust_problem(*good, b"nothing", names=[ADDRESS], is_client=False)
+        certificate_pairs.trust_problem(*good, b"nothing", names=[ADDRESS], is_client=False)
 
 
 # ---- what a component's arguments name -------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import probes
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import preflight, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.component_files import ComponentFiles
@@ -19,11 +21,12 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.preflight_site import Site
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import hold_port, open_socket
 
-NOT_HERE = (1, "", "no such image\n")
+SANDBOX = "registry.k8s.io/pause:3.10"  # as the runtime of the tests reports it
 
 
 def api_server(site: Site, *arguments: str) -> static_pods.StaticPod:
@@ -109,10 +112,10 @@ def test_an_expired_certificate_can_be_replaced(site: Site, authority: Authority
     assert site.check(pod, **serving(site, "new")) == ()
 
 
-def test_an_image_that_is_not_there_stops_a_change_and_no_repair(site: Site) -> None:
+def test_an_image_that_is_not_there_stops_a_change_and_no_repair(site: Site, runtime: FakeCri) -> None:
     pod = api_server(site)
     site.start(pod)
-    site.run.results["crictl"] = NOT_HERE
+    runtime.images = {SANDBOX}
     with pytest.raises(Refusal, match=r"image registry\.k8s\.io/kube-apiserver:v1\.34\.4 is not on .*Pull it first"):
         site.check(pod, v=4)
     site.web.up = False
@@ -131,13 +134,110 @@ def test_a_node_without_the_program_of_its_runtime_is_told_what_to_install(site:
     )
 
 
-def test_image_of_unknown_presence_is_not_verified(site: Site) -> None:
+def test_sandbox_image_that_is_not_there_stops_a_change(site: Site, runtime: FakeCri) -> None:
     pod = api_server(site)
     site.start(pod)
-    site.run.results["ctr"] = site.run.results["crictl"] = (127, "", "No such file or directory")
-    image = "registry.k8s.io/kube-apiserver:v1.34.4"
-    limit = f"whether the image {image} is in containerd: neither crictl nor a program of its own shows it"
-    assert site.unverified(pod, v=4)[1] == limit
+    runtime.images = {"registry.k8s.io/kube-apiserver:v1.34.4"}
+    with pytest.raises(Refusal, match=rf"the image {SANDBOX}, with which containerd begins every pod, is not on"):
+        site.check(pod, v=4)
+
+
+def test_sandbox_image_that_is_not_reported_is_not_verified(site: Site, runtime: FakeCri) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    runtime.sandbox_image, runtime.pinned = None, False
+    limit = "whether the image of the pod's sandbox is in containerd, which does not report which one it is"
+    assert limit in site.unverified(pod, v=4)
+    runtime.pinned = True
+    assert limit not in site.unverified(pod, v=4)
+
+
+def test_image_that_is_always_pulled_is_not_verified(site: Site) -> None:
+    text = samples.with_command("--advertise-address=127.0.0.1").replace(
+        "imagePullPolicy: IfNotPresent", "imagePullPolicy: Always"
+    )
+    pod = site.pod("kube-apiserver", text)
+    site.start(pod)
+    assert any("imagePullPolicy Always" in limit for limit in site.unverified(pod, v=4))
+
+
+# ---- the container runtime and room on the node ----------------------------------------------------------------------
+
+
+def test_runtime_that_does_not_answer_stops_a_change_and_a_repair(site: Site, runtime: FakeCri) -> None:
+    pod = api_server(site)
+    runtime.stop()
+    with pytest.raises(Refusal, match=r"does not answer: No such file .* would start neither the changed component"):
+        site.check(pod, v=4)
+
+
+def test_runtime_that_is_not_ready_stops_a_change(site: Site, runtime: FakeCri) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    runtime.problem = "shim is gone"
+    with pytest.raises(Refusal, match="NotReady: shim is gone"):
+        site.check(pod, v=4)
+
+
+def test_network_that_is_not_ready_stops_only_a_pod_with_its_own(site: Site, runtime: FakeCri) -> None:
+    runtime.network_problem = "cni plugin not initialized"
+    pod = api_server(site)
+    site.start(pod)
+    assert site.check(pod, v=4) == ()
+    pod = site.pod("kube-apiserver", samples.with_command().replace("hostNetwork: true", "hostNetwork: false"))
+    with pytest.raises(Refusal, match="NotReady: cni plugin not initialized"):
+        site.check(pod, v=4)
+
+
+NODE: Json = {"status": {"allocatable": {"cpu": "2", "memory": "4Gi"}}}
+CRITICAL: Json = {
+    "metadata": {"name": "kube-proxy"},
+    "spec": {"priority": 2_000_001_000, "containers": [{"name": "a", "resources": {"requests": {"memory": "1Gi"}}}]},
+    "status": {"phase": "Running"},
+}
+
+
+def with_memory(site: Site, amount: str) -> tuple[static_pods.StaticPod, StaticPodPlan]:
+    """An API server that runs, and the change of its request of memory."""
+    pod = api_server(site)
+    site.start(pod)
+    desired = samples.desired(name=pod.name, resources={"requests": {"memory": amount}})
+    return pod, static_pod.plan(desired, static_pod.State(pod.manifest, {}, {}))
+
+
+def serve_node(monkeypatch: pytest.MonkeyPatch, *pods: Json) -> None:
+    """The Node and its pods as the API shows them to the kubelet's credential."""
+    monkeypatch.setattr(probes, "api_get", lambda path, url: ({"items": list(pods)} if "/pods?" in url else NODE, ""))
+
+
+def test_request_beyond_the_node_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve_node(monkeypatch, CRITICAL)
+    pod, plan = with_memory(site, "3500Mi")
+    with pytest.raises(Refusal, match=r"would not be admitted by its kubelet: it requests 3670016000 of memory, and"):
+        preflight.check(pod, plan, site.node)
+
+
+def test_request_that_ends_other_pods_is_a_warning(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = {**CRITICAL, "metadata": {"name": "web"}, "spec": {**CRITICAL["spec"], "priority": 0}}
+    serve_node(monkeypatch, other)
+    pod, plan = with_memory(site, "3500Mi")
+    (warning,) = preflight.check(pod, plan, site.node)
+    assert "requests more memory than is free, so its kubelet ends other pods" in warning
+    pod, plan = (
+        site.pod(pod.name, samples.with_command()),
+        static_pod.plan(
+            samples.desired(name=pod.name, resources={"requests": {"memory": "1Gi"}}),
+            static_pod.State(pod.manifest, {}, {}),
+        ),
+    )
+    assert preflight.check(pod, plan, site.node) == ()
+
+
+def test_request_is_not_verified_where_the_node_cannot_be_read(site: Site) -> None:
+    pod, plan = with_memory(site, "1Gi")
+    node = site.node
+    preflight.check(pod, plan, node)
+    assert any(limit.startswith("whether its node has room for what it requests: ") for limit in node.unverified)
 
 
 # ---- files that were removed since the start -------------------------------------------------------------------------

@@ -132,3 +132,16 @@ def test_sysctls_that_are_withdrawn() -> None:
     safe = {"unsafe_sysctls": [], "withdrawn_sysctls": ["net.*"]}
     assert not kubelet_limits.is_withdrawn("net.ipv4.tcp_syncookies", safe)
     assert kubelet_limits.is_withdrawn("net/core/somaxconn", safe)
+
+
+@pytest.mark.parametrize("after", [(["podPidsLimit: 2"], ()), (["{}"], ("--pod-max-pids=15",))])
+def test_limit_of_processes_with_which_no_pod_starts_is_refused(after: tuple[list[str], tuple[str, ...]]) -> None:
+    files, arguments = after
+    with pytest.raises(Refusal, match=r"invalid podPidsLimit \d+: must be at least 16, or -1 for no limit"):
+        limits.refuse_few_pids(settings(files=["{}"]), settings(*arguments, files=files))
+
+
+@pytest.mark.parametrize("text", ["podPidsLimit: 16", "podPidsLimit: -1", "podPidsLimit: 0", "{}", "podPidsLimit: x"])
+def test_other_limits_of_processes_are_not_refused(text: str) -> None:
+    limits.refuse_few_pids(settings(files=["{}"]), settings(files=[text]))
+    limits.refuse_few_pids(settings(files=["podPidsLimit: 2"]), settings(files=["podPidsLimit: 2"]))

@@ -1,0 +1,128 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether the kubelet can start the pod of a changed manifest: its container runtime, the images, and room on the node.
+
+The former pod needs the same, so a component that is stopped without them stays down, and a rollback does not help.
+"""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ..._engine import probes
+from ..._plan.common.errors import Refusal
+from ..._plan.static_pod import admission
+from ..._plan.static_pod import plan as static_pod
+from ..runtime.container_runtime import Runtime, runtime_at
+from ..runtime.cri import RuntimeStatus
+from . import static_pods
+from .certificates import Finding
+from .component_files import PreflightContext, retry_until_ready
+
+
+def check(
+    pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext
+) -> tuple[list[Finding], list[str]]:
+    """What would keep the pod from being started, and warnings. Raises Refusal for a runtime that starts none."""
+    runtime = runtime_at(node.kubelet.runtime, node.run)
+    status = _require_ready(plan, runtime, node)
+    room, warnings = _room(pod, plan, node)
+    missing = runtime.missing_program()
+    if missing:
+        needs = "the rehearsal of a component that is down, and an upgrade check, open its image"
+        warnings.append(f"{os.uname().nodename}: {missing}; {needs}")
+    return [*_images(pod.name, plan, runtime, node), *_sandbox_image(pod.name, runtime, status, node), *room], warnings
+
+
+def _require_ready(plan: static_pod.StaticPodPlan, runtime: Runtime, node: PreflightContext) -> RuntimeStatus:
+    """A pod in the network of the node is started whether that of other pods is ready or not. Raises Refusal."""
+    in_host_network = plan.after.pod["spec"].get("hostNetwork") is True
+
+    def problem(status: RuntimeStatus) -> str:
+        return status.not_ready or ("" if in_host_network else status.network_not_ready)
+
+    status = retry_until_ready(runtime.read_status, lambda status: not problem(status), node)
+    if problem(status):
+        raise Refusal(
+            f"refused before anything was written on {os.uname().nodename}: {problem(status)}. So the kubelet would start neither the changed"
+            f" component nor the former one. Check {runtime.name}, such as with journalctl -u {runtime.name.lower()}, and run again."
+        )
+    return status
+
+
+def _images(name: str, plan: static_pod.StaticPodPlan, runtime: Runtime, node: PreflightContext) -> list[Finding]:
+    spec = plan.after.pod["spec"]
+    containers = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+    findings = []
+    for image in dict.fromkeys(str(container.get("image")) for container in containers):
+        present = runtime.has_image(image)
+        if present is None:
+            node.unverified.append(runtime.unverified_image(image))
+        elif not present:
+            findings.append(
+                _missing(
+                    f"the image {image}", name, f"Pull it first: crictl pull {image}, or kubeadm config images pull."
+                )
+            )
+    pulled = {str(container.get("image")) for container in containers if container.get("imagePullPolicy") == "Always"}
+    node.unverified.extend(
+        f"whether its image {image} can be pulled, which its imagePullPolicy Always demands at each start"
+        for image in sorted(pulled)
+    )
+    return findings
+
+
+def _sandbox_image(name: str, runtime: Runtime, status: RuntimeStatus, node: PreflightContext) -> list[Finding]:
+    """The runtime pulls it when it is gone, which fails without its registry (FailedCreatePodSandBox)."""
+    present = runtime.has_sandbox_image(status.sandbox_image)
+    if present is None:
+        node.unverified.append(
+            f"whether the image of the pod's sandbox is in {runtime.name}, which does not report which one it is"
+        )
+    if present is not False:
+        return []
+    advice = f"Pull it first: crictl pull {status.sandbox_image}."
+    return [_missing(f"the image {status.sandbox_image}, with which {runtime.name} begins every pod,", name, advice)]
+
+
+def _missing(image: str, name: str, advice: str) -> Finding:
+    return Finding(
+        f"{image} is not on {os.uname().nodename}, so {name} could start only after a pull that may fail. {advice}",
+        is_new=False,
+    )
+
+
+def _room(
+    pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext
+) -> tuple[list[Finding], list[str]]:
+    """Whether the node has room for what the pod requests, where a change makes that more."""
+    requests = admission.more_requested(plan.before.pod, plan.after.pod)
+    if not requests:
+        return [], []
+    this, others, why = _read_node(pod, node)
+    if this is None:
+        node.unverified.append(f"whether its node has room for what it requests: {why}")
+        return [], []
+    short = admission.problem(requests, this, others)
+    if short:
+        message = f"{pod.name} on {os.uname().nodename} would not be admitted by its kubelet: {short}."
+        return [Finding(message, is_new=True)], []
+    names = admission.displaces(requests, this, others)
+    warning = f"{os.uname().nodename}: {pod.name} requests more {', '.join(names)} than is free, so its kubelet ends other pods to make room for it"
+    return [], [warning] if names else []
+
+
+def _read_node(
+    pod: static_pods.StaticPod, node: PreflightContext
+) -> tuple[dict[str, t.Any] | None, list[dict[str, t.Any]], str]:
+    """The Node and its other pods, as the kubelet's own credential reads them; None, and why."""
+    name, credential = node.kubelet.node_name, node.host.kubelet_conf
+    this, why = probes.api_get(credential, f"/api/v1/nodes/{name}")
+    found, why_not = probes.api_get(credential, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")
+    if this is None or found is None:
+        return None, [], why or why_not
+    own = f"{pod.name}-{name}"
+    return this, [other for other in found["items"] if other["metadata"]["name"] != own], ""

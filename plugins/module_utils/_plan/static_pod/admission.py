@@ -1,0 +1,63 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether a kubelet admits a static pod that requests more than before.
+
+A static pod is critical: the kubelet ends pods that are not, to make room for it, and takes none from those that are. Without enough it does
+not start the pod, and says so in the mirror pod only (UnexpectedAdmissionError, seen with 1.37.2 and 500Gi).
+"""
+
+from __future__ import annotations
+
+import typing as t
+from fractions import Fraction
+
+from ..kubernetes import pods, quantities
+from ..kubernetes.pods import Pod
+
+_CRITICAL = 2_000_000_000  # the priority from which on a pod is
+
+
+def more_requested(before: Pod, after: Pod) -> dict[str, Fraction]:
+    """The requests of a pod, by resource, that a change makes larger."""
+    former = pods.sum_requests(before)
+    return {name: amount for name, amount in pods.sum_requests(after).items() if amount > former.get(name, Fraction(0))}
+
+
+def problem(requests: t.Mapping[str, Fraction], node: t.Mapping[str, t.Any], others: t.Iterable[Pod]) -> str:
+    """Why a node has no room for a static pod; empty when it has. others: the other pods of the node.
+
+    A resource that the node does not have at all is not compared: the kubelet admits the pod.
+    """
+    allocatable = {name: quantities.parse(str(amount)) for name, amount in node["status"]["allocatable"].items()}
+    kept = pods.total_requests(pod for pod in others if is_critical(pod))
+    short = {
+        name: max(allocatable[name] - kept.get(name, Fraction(0)), Fraction(0))
+        for name, amount in sorted(requests.items())
+        if name in allocatable and amount > allocatable[name] - kept.get(name, Fraction(0))
+    }
+    return "; ".join(
+        f"it requests {_format(requests[name])} of {name}, and {_format(left)} are left beside the node's critical pods"
+        for name, left in short.items()
+    )
+
+
+def displaces(requests: t.Mapping[str, Fraction], node: t.Mapping[str, t.Any], others: t.Sequence[Pod]) -> list[str]:
+    """The resources of which there is room only when the kubelet ends other pods."""
+    return [
+        name
+        for name, amount in sorted(requests.items())
+        if name in node["status"]["allocatable"]
+        and amount + pods.total_requests(others).get(name, Fraction(0))
+        > quantities.parse(str(node["status"]["allocatable"][name]))
+    ]
+
+
+def is_critical(pod: Pod) -> bool:
+    """Whether the kubelet ends a pod for no static pod."""
+    return pods.is_static(pod) or pods.priority(pod) >= _CRITICAL
+
+
+def _format(amount: Fraction) -> str:
+    return str(amount) if amount.denominator == 1 else f"{float(amount):.3g}"
