@@ -37,9 +37,9 @@ def owned() -> OwnedLab:
 
 def test_what_is_asked_for_is_checked_before_anything_is_removed(tmp_path: Path) -> None:
     owned().start(tmp_path / "log")
-    (down, checked), (up, asked) = RecordingLab.played
+    (down, without_usage), (up, with_usage) = RecordingLab.played
     assert (down, up) == ("down", "up")
-    assert checked == {
+    assert without_usage == {
         "lab_program": "demo",
         "lab_kubernetes": "1.99",
         "lab_control_planes": 1,
@@ -47,7 +47,7 @@ def test_what_is_asked_for_is_checked_before_anything_is_removed(tmp_path: Path)
         "lab_grace_seconds": 30,
         "lab_node_status_seconds": 10,
     }
-    assert asked == {**checked, "lab_show_usage": False}
+    assert with_usage == {**without_usage, "lab_show_usage": False}
 
 
 def test_what_was_refused_is_not_removed_afterwards(
@@ -67,6 +67,6 @@ def test_a_lab_is_removed_when_that_is_done(tmp_path: Path, capsys: pytest.Captu
     lab.start(tmp_path / "log")
     lab.remove(tmp_path / "log")
     assert RecordingLab.played[-1] == ("down", {})
-    begun, ended = capsys.readouterr().out.splitlines()
-    assert begun.startswith("Interrupted: lab x is being removed (usually 5 s)")
-    assert ended == "Lab x is removed."
+    start_line, end_line = capsys.readouterr().out.splitlines()
+    assert start_line.startswith("Interrupted: lab x is being removed (usually 5 s)")
+    assert end_line == "Lab x is removed."

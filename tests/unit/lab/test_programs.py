@@ -161,8 +161,8 @@ def test_unknown_release_is_refused() -> None:
 def test_programs_that_are_there_are_not_compiled(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PATH": os.defpath}
     script = [sys.executable, str(ROOT / "lab" / "programs.py")]
-    asked = subprocess.run([*script, "path", "1.37"], env=environment, capture_output=True, text=True, check=True)
-    directory = Path(asked.stdout.strip())
+    completed = subprocess.run([*script, "path", "1.37"], env=environment, capture_output=True, text=True, check=True)
+    directory = Path(completed.stdout.strip())
     directory.mkdir(parents=True)
     built = subprocess.run([*script, "build", "1.37"], env=environment, capture_output=True, text=True, check=True)
     assert built.stdout == f"present: {directory}\n"

@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 
 @pytest.mark.parametrize(
-    ("result", "told"),
+    ("result", "expected"),
     [
         ({"msg": "Lab x is there\n and differs."}, "Lab x is there and differs."),
         (
@@ -27,8 +27,8 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
     ],
     ids=["message", "command", "command without errors", "nothing"],
 )
-def test_a_failure_is_one_line(result: dict[str, str], told: str) -> None:
-    assert progress.failure_reason(result) == told
+def test_a_failure_is_one_line(result: dict[str, str], expected: str) -> None:
+    assert progress.failure_reason(result) == expected
 
 
 class Playing(progress.CallbackModule):

@@ -44,7 +44,7 @@ class Pair(t.NamedTuple):
 
 
 class Authority:
-    """Issues certificates that are valid from yesterday on, unless told otherwise (days from today).
+    """Issues certificates that are valid from yesterday on, unless set otherwise (days from today).
 
     issuer: the authority that signed this one's own certificate; None for one that signed it itself. key: of what kind all keys are.
     The certificates that it issues name neither its key nor their own, as those of many old clusters.

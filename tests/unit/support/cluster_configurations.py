@@ -66,7 +66,7 @@ def arg(
     return {SettingKey(component, "args", key): DesiredSetting(list(values) or None, original, named)}
 
 
-# What a node tells of kubeadm-config, and of one setting of ours.
+# What a node reports of kubeadm-config, and of one setting of ours.
 KNOWN: Json = {
     "problem": None,
     "text": TEXT,

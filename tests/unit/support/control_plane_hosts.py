@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hosts in a rollout over a control plane, as the decisions see them: with the results of their tasks, which a test says in a few words."""
+"""Hosts in a rollout over a control plane, as the decisions see them: with the results of their tasks, which a test sets briefly."""
 
 from __future__ import annotations
 

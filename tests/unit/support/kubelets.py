@@ -96,7 +96,7 @@ def desired(**given: t.Any) -> Desired:
 
 
 def data_of(plan: kubelet.KubeletPlan) -> dict[str, t.Any]:
-    """What our fragment says."""
+    """What our fragment sets."""
     assert plan.fragment is not None
     data: dict[str, t.Any] = json.loads(plan.fragment.text.split("\n", 1)[1])
     return data

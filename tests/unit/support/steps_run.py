@@ -103,26 +103,26 @@ class Run(t.NamedTuple):
 R = t.TypeVar("R", bound=Run)
 
 
-def run_steps(course: StepRunner[t.Any, t.Any], clock: Clock, kind: type[R]) -> R:
+def run_steps(runner: StepRunner[t.Any, t.Any], clock: Clock, kind: type[R]) -> R:
     """Read, plan, rehearse and apply. kind: the class of the result."""
     warnings: list[str] = []
     operations, error = 0, None
     try:
-        with course.session():
-            course.read()
-            warnings += course.notes()
-            plan = course.plan()
+        with runner.session():
+            runner.read()
+            warnings += runner.notes()
+            plan = runner.plan()
             warnings += plan.warnings
             operations = len(plan.operations)
             if not operations:
-                warnings += course.verify()
+                warnings += runner.verify()
             else:
-                verdict = course.rehearse()
+                verdict = runner.rehearse()
                 if verdict.verdict == REFUSED:
                     raise KubeadmError(verdict.message)
-                if not course.dry:
-                    course.apply()
-            warnings += course.finish()
+                if not runner.dry:
+                    runner.apply()
+            warnings += runner.finish()
     except KubeadmError as exc:
         error = exc
-    return kind(course.report(), warnings, operations, error, clock)
+    return kind(runner.report(), warnings, operations, error, clock)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A web server that shows a certificate and may ask for one, and a proxy in front of it; both note what they were asked."""
+"""A web server that presents a certificate and may require one, and a proxy in front of it; both record their requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import A
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers with what it was asked, as an etcd that is well; passes on what is encrypted."""
+    """Responds with the request, as a healthy etcd; forwards what is encrypted."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -32,16 +32,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         super().setup()
 
     def do_GET(self) -> None:
-        self._server.asked.append((self.path, dict(self.headers)))
-        shown: t.Any = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
-        subject = dict(name for part in (shown or {}).get("subject", ()) for name in part)
-        answer: dict[str, t.Any] = {
+        self._server.requests.append((self.path, dict(self.headers)))
+        certificate: t.Any = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
+        subject = dict(name for part in (certificate or {}).get("subject", ()) for name in part)
+        response: dict[str, t.Any] = {
             "path": self.path,
             "client": subject.get("commonName"),
             "health": "true",
             "members": [],
         }
-        content = json.dumps(answer).encode()
+        content = json.dumps(response).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -52,7 +52,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_CONNECT(self) -> None:
-        self._server.asked.append((self.path, dict(self.headers)))
+        self._server.requests.append((self.path, dict(self.headers)))
         host, _colon, port = self.path.rpartition(":")
         with socket.create_connection((host, int(port))) as other:
             self.send_response(200)
@@ -67,14 +67,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     pairs[ready].sendall(data)
 
     def log_message(self, *_arguments: t.Any) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 class Server:
-    """asked: path and headers of each request. connections: how many were opened."""
+    """requests: path and headers of each request. connections: how many were opened."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
-        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.requests: list[tuple[str, dict[str, str]]] = []
         self.connections = 0
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, self))
         self._server.daemon_threads = True
@@ -93,7 +93,7 @@ class Server:
 
 
 def server_context(directory: Path, authority: Authority, pair: Pair) -> ssl.SSLContext:
-    """What a server shows a certificate with; it asks for one of the same authority."""
+    """Of a server with a certificate that requests one of the same authority."""
     context = go_context(directory, pair, authority.certificate)
     context.verify_mode = ssl.CERT_OPTIONAL
     return context

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a component answers: health, metrics and objects, from a real web server on this machine or in place of a request."""
+"""The responses of a component: health, metrics and objects, from a real web server on this machine or in place of a request."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ def kubeconfig(server: str = "https://unit-tests:6443", *cluster: str, user: t.M
 
 
 class Web:
-    """A component. What it answers is set by its attributes.
+    """A component. Its attributes set its responses.
 
-    up: False hangs up on every caller. status: of the health paths. admission: the answer to a request for an object.
-    statuses: the same for single objects. objects: what is in them. gates: what /metrics tells; None answers 403.
+    up: False hangs up on every caller. status: of the health paths. admission: of a request for an object.
+    statuses: the same for single objects. objects: what is in them. gates: of /metrics; with None that responds with 403.
     """
 
     def __init__(self, port: int, scheme: str = "http") -> None:
@@ -129,11 +129,11 @@ class Web:
 
     @property
     def address(self) -> Address:
-        """Where it answers, as a journal holds it."""
+        """Its address, as a journal holds it."""
         return {"scheme": self.scheme, "host": "127.0.0.1", "port": self.port}
 
     def respond(self, path: str, headers: t.Mapping[str, str], *, is_known: bool = True) -> tuple[int, str] | None:
-        """The status and the body; None to hang up. is_known: whether the caller has shown a certificate, where one is asked for."""
+        """The status and the body; None to hang up. is_known: whether the caller has presented a certificate, where one is requested."""
         self.requests.append(path)
         self.headers.append(dict(headers))
         if not self.up:
@@ -166,7 +166,7 @@ def served_web(*, tls: bool = False) -> t.Iterator[Web]:
                 self.wfile.write(response[1].encode())
 
         def log_request(self, code: t.Any = "-", size: t.Any = "-") -> None:
-            """Say nothing."""
+            """Print nothing."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -184,7 +184,7 @@ def served_web(*, tls: bool = False) -> t.Iterator[Web]:
 
 
 def web_in_place(monkeypatch: pytest.MonkeyPatch) -> Web:
-    """A component that answers without a connection: a transaction asks a hundred times. Other addresses are asked as ever."""
+    """A component that responds without a connection: a transaction sends a hundred requests. Other addresses work as ever."""
     web = Web(UNUSED_PORT)
     genuine = Server.request
 
@@ -201,7 +201,7 @@ def web_in_place(monkeypatch: pytest.MonkeyPatch) -> Web:
 
 
 def _server_context() -> ssl.SSLContext:
-    """As the API server's: certificates of callers are asked for, and a caller without one is let in."""
+    """As the API server's: client certificates are requested, and a caller without one is let in."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.NamedTemporaryFile("w") as file:
         file.write(PAIR_PEM)

@@ -172,7 +172,7 @@ def test_proxy_gets_its_headers_and_nothing_else(server: Server, authority: Auth
     try:
         given = Proxy(proxy.url, {"Proxy-Authorization": "x"})
         get(Credentials("the test", server.url, authority=authority.certificate, proxy=given))
-        path, headers = proxy.asked[0]
+        path, headers = proxy.requests[0]
         assert (path, headers["Proxy-Authorization"]) == (f"127.0.0.1:{server.port}", "x")
     finally:
         proxy.close()

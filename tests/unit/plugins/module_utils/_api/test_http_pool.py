@@ -40,7 +40,7 @@ def test_connections_are_reused(server: Server) -> None:
         assert get(pool, "/a?b=c", ("X", "1"), ("X", "2")).status == 200
     pool.close()
     assert server.connections == 1
-    path, headers = server.asked[0]
+    path, headers = server.requests[0]
     assert (path, headers["Host"]) == ("/base/a?b=c", f"127.0.0.1:{server.port}")
 
 
@@ -49,7 +49,7 @@ def test_so_many_requests_so_many_connections(server: Server) -> None:
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda number: get(pool, f"/{number}"), range(100)))
     assert server.connections <= 4
-    assert len(server.asked) == 100
+    assert len(server.requests) == 100
 
 
 def test_a_connection_that_the_server_ended_is_replaced() -> None:

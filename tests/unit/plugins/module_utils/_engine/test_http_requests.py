@@ -30,7 +30,7 @@ def fixture_peer() -> t.Iterator[tls_server.Server]:
 
 def test_path_of_the_address_comes_before_each_target(peer: tls_server.Server) -> None:
     assert Server(f"{peer.url}/base/").request("GET", "/a?b=c", headers=[("X", "1")], timeout=5).status == 200
-    path, headers = peer.asked[0]
+    path, headers = peer.requests[0]
     assert (path, headers["X"], headers["Host"]) == ("/base/a?b=c", "1", f"127.0.0.1:{peer.port}")
 
 
@@ -101,7 +101,7 @@ def test_address_of_ipv6_is_in_brackets_for_a_proxy() -> None:
 def test_proxy_gets_the_whole_address_of_what_is_not_encrypted(peer: tls_server.Server) -> None:
     proxy = Proxy(peer.url.replace("//", "//me:p%40ss@"), {"User-Agent": "x"})
     assert Server("http://api.example.com/k8s", proxy=proxy).request("GET", "/version", timeout=5).status == 200
-    path, headers = peer.asked[0]
+    path, headers = peer.requests[0]
     assert path == "http://api.example.com/k8s/version"
     assert (headers["Proxy-Authorization"], headers["User-Agent"]) == ("Basic bWU6cEBzcw==", "x")
 

@@ -364,7 +364,7 @@ def test_an_authority_that_another_one_signed_vouches_for_the_api_server(run: Ru
     """As the file kubernetes-ca.crt of a cluster whose authority is an intermediate one."""
     (tmp_path / "ca.crt").write_bytes(site.authorities[0].certificate)
     assert run({**STARTED, "transaction": None})["changed"] is True
-    assert [path for path, _headers in site.server.asked] == ["/readyz"]
+    assert [path for path, _headers in site.server.requests] == ["/readyz"]
 
 
 def test_a_certificate_is_verified_when_its_authority_is_given(run: Run, site: Site, tmp_path: Path) -> None:
@@ -378,7 +378,7 @@ def test_a_file_without_an_authority_is_named(run: Run, site: Site, tmp_path: Pa
     (tmp_path / "ca.crt").write_bytes(b"nothing")
     problem = f"(confirm_ca_cert {tmp_path}/ca.crt: the authority's file holds no certificate"
     assert problem in run({**STARTED, "transaction": None})["msg"]
-    assert site.server.asked == []
+    assert site.server.requests == []
 
 
 def test_what_was_noticed_on_the_way_is_a_warning(run: Run) -> None:
