@@ -72,9 +72,9 @@ def test_a_static_pod_is_changed_and_comes_back(node: str, name: str, kind: str)
     done = static_pods.planned(state, **desired)
     assert done.operations
     assert only_these(before.pod, done.after.pod, {"containers", "volumes", "priority", "priorityClassName"})
-    shown_diff = build_diff(done)
-    assert shown_diff[0]["before"] != shown_diff[0]["after"]
-    assert "s3cret" not in str(shown_diff)
+    diffs = build_diff(done)
+    assert diffs[0]["before"] != diffs[0]["after"]
+    assert "s3cret" not in str(diffs)
 
     changed = static_pods.following(done, state)
     assert static_pods.planned(changed, **desired, purge=True).operations == ()
@@ -100,8 +100,8 @@ def test_an_entry_that_was_taken_away_comes_back_where_it_was(node: str, name: s
     back = static_pods.planned(dataclasses.replace(changed, former=None), name=name, purge=True)
     assert back.after.text != before.text
     assert back.after.values() == before.values()
-    taken = rollback(file(before.document.source, before.text, done.after.text, switch=True))
-    assert plan.plan_undo(name, taken, changed).after.text == before.text
+    previous = rollback(file(before.document.source, before.text, done.after.text, switch=True))
+    assert plan.plan_undo(name, previous, changed).after.text == before.text
 
 
 def only_these(before: t.Any, after: t.Any, keys: set[str]) -> bool:
@@ -124,10 +124,10 @@ def test_all_of_it_at_once_comes_back(node: str, name: str) -> None:
     changed = static_pods.following(done, state)
     assert yaml.safe_load(done.after.text) == done.after.pod
     assert static_pods.planned(changed, name=name, state="absent").after.text == before.text
-    taken = rollback(
+    previous = rollback(
         file(before.document.source, before.text, done.after.text, switch=True), file(POLICY, None, "kind: Policy\n")
     )
-    assert plan.plan_undo(name, taken, changed).after.text == before.text
+    assert plan.plan_undo(name, previous, changed).after.text == before.text
 
 
 @pytest.mark.parametrize("desired", OF_FLAGS.values(), ids=OF_FLAGS)

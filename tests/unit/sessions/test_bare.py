@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.sessions import bare, bare_rules
 
-INSTALL_LINE = "Installing with apt-get: openssl strace"
+INSTALLS = "Installing with apt-get: openssl strace"
 UNPACKED = "Selecting previously unselected package openssl.\nUnpacking openssl (3.0.17-1) ...\n"
 
 
@@ -81,9 +81,9 @@ def test_a_package_can_be_there_for_others_only() -> None:
 @pytest.mark.parametrize(
     ("log", "missing"),
     [
-        (f"{INSTALL_LINE}\n{UNPACKED}", []),
-        (INSTALL_LINE, []),
-        (f"{UNPACKED}{INSTALL_LINE}", ["openssl"]),
+        (f"{INSTALLS}\n{UNPACKED}", []),
+        (INSTALLS, []),
+        (f"{UNPACKED}{INSTALLS}", ["openssl"]),
         (UNPACKED, ["openssl", "strace"]),
         ("Installing with apt-get: openssl3 libopenssl strace-doc", ["openssl", "strace"]),
         ("nox > apt-get --yes install openssl\nThis needs strace.", ["strace"]),
@@ -96,10 +96,7 @@ def test_an_installation_is_announced(log: str, missing: list[str]) -> None:
 
 
 def test_a_run_without_a_fault() -> None:
-    assert (
-        bare_rules.faults_of(bare_rules.ENTRIES["test"], 0, f"{INSTALL_LINE}\n12 passed, 0 failed\n\n", ["strace"])
-        == []
-    )
+    assert bare_rules.faults_of(bare_rules.ENTRIES["test"], 0, f"{INSTALLS}\n12 passed, 0 failed\n\n", ["strace"]) == []
     assert bare_rules.faults_of(bare_rules.ENTRIES["lab-down"], 0, "", []) == []
 
 

@@ -16,15 +16,15 @@ _PLACE = "namespaces/kube-system/configmaps"
 
 
 class ConfigMaps:
-    """Stands in for the client. meanwhile: called before each write, with its verb. once_refused: the error status of the next write."""
+    """Stands in for the client. before_write: called before each write, with its verb. next_error: the error status of the next write."""
 
     url = server = "https://api:6443"
 
     def __init__(self, text: str | None = TEXT) -> None:
         self.objects: dict[str, Json] = {}
         self.writes: list[str] = []
-        self.meanwhile: t.Callable[[str], None] = lambda verb: None
-        self.once_refused: int | None = None
+        self.before_write: t.Callable[[str], None] = lambda verb: None
+        self.next_error: int | None = None
         self.warnings: dict[str, None] = {}
         if text is not None:
             self.put("kubeadm-config", {"ClusterConfiguration": text, "others": "x"})
@@ -98,8 +98,8 @@ class ConfigMaps:
         return copy.deepcopy(made)
 
     def _begin(self, write: str, *, dry_run: bool) -> None:
-        self.meanwhile(write)
+        self.before_write(write)
         self.writes.append(f"{write}{' (dry)' if dry_run else ''}")
-        status, self.once_refused = self.once_refused, None
+        status, self.next_error = self.next_error, None
         if status is not None:
             raise ApiError("refused", status)

@@ -74,7 +74,7 @@ def test_another_setting_is_recorded_with_the_former_one() -> None:
     api = ConfigMaps()
     carry_out(steps(api))
     sizes: list[int] = []
-    api.meanwhile = lambda write: sizes.append(len(Persisted.parse(api.record).entries)) if write == CONFIG else None
+    api.before_write = lambda write: sizes.append(len(Persisted.parse(api.record).entries)) if write == CONFIG else None
     carry_out(steps(api, {API_SERVER: {"args": {"w": {"value": ["1"]}}}}))
     assert sizes == [2]
     assert [place.key for place in Persisted.parse(api.record).entries] == ["w"]
@@ -89,11 +89,11 @@ def test_a_run_that_ends_in_the_middle_leaves_nothing_without_an_owner() -> None
         if write == CONFIG:
             raise KeyboardInterrupt
 
-    api.meanwhile = end
+    api.before_write = end
     for settings in (V, {}):
         with pytest.raises(KeyboardInterrupt):
             carry_out(steps(api, settings if settings else {API_SERVER: {"args": {"w": {"value": ["1"]}}}}))
-    api.meanwhile = lambda write: None
+    api.before_write = lambda write: None
     carry_out(steps(api))
     carry_out(steps(api, {}))
     assert (api.text, api.record) == (TEXT, None)
@@ -109,20 +109,20 @@ def test_another_value_whose_write_was_not_made_leaves_the_former_one_ours(text:
 
     def write_once(write: str) -> None:
         if write == CONFIG:
-            api.meanwhile = lambda write: None
+            api.before_write = lambda write: None
             api.put("kubeadm-config", {"ClusterConfiguration": f"{api.text}mine: 1\n"})
 
     api = ConfigMaps(text)
     carry_out(steps(api))
-    api.meanwhile = end
+    api.before_write = end
     for _attempt in range(2):
         with pytest.raises(KeyboardInterrupt):
             carry_out(steps(api, five))
-    api.meanwhile = lambda write: None
+    api.before_write = lambda write: None
     carry_out(steps(api, {}))
     assert (api.text, api.record) == (text, None)
     carry_out(steps(api))
-    api.meanwhile = write_once
+    api.before_write = write_once
     carry_out(steps(api, five))
     assert Persisted.parse(api.record).entries[SettingKey(API_SERVER, "args", "v")] == Entry(["5"], None, None)
     carry_out(steps(api, {}))
@@ -138,11 +138,11 @@ def test_unrecorded_write_is_recorded_by_the_next_run() -> None:
             raise KeyboardInterrupt
 
     five: Json = {API_SERVER: {"args": {"v": {"value": ["5"]}}}}
-    api.meanwhile = end
+    api.before_write = end
     with pytest.raises(KeyboardInterrupt):
         carry_out(steps(api, five))
     assert Persisted.parse(api.record).entries[SettingKey(API_SERVER, "args", "v")].former == (["4"],)
-    api.meanwhile = lambda write: None
+    api.before_write = lambda write: None
     carry_out(steps(api, five))
     assert Persisted.parse(api.record).entries[SettingKey(API_SERVER, "args", "v")].former == ()
     assert carry_out(steps(api, five))["operations"] == []
@@ -155,10 +155,10 @@ def test_what_another_writes_meanwhile_is_planned_again() -> None:
 
     def write_once(write: str) -> None:
         if write == CONFIG:
-            api.meanwhile = lambda write: None
+            api.before_write = lambda write: None
             api.put("kubeadm-config", {"ClusterConfiguration": OTHERS})
 
-    api.meanwhile = write_once
+    api.before_write = write_once
     carry_out(steps(api))
     assert api.writes.count(CONFIG) == 2
     assert "audit_log_maxage" in api.text
@@ -182,7 +182,7 @@ def test_what_was_verified_is_what_is_written() -> None:
         if write == CONFIG:
             api.put("kubeadm-config", {"ClusterConfiguration": OTHERS})
 
-    api.meanwhile = change
+    api.before_write = change
     with pytest.raises(Refusal, match="was changed by another"):
         carry_out(steps(api, verified=verified))
     assert api.text == OTHERS
@@ -190,7 +190,7 @@ def test_what_was_verified_is_what_is_written() -> None:
 
 def test_refusal_of_the_api_server_is_an_error() -> None:
     api = ConfigMaps()
-    api.once_refused = 403
+    api.next_error = 403
     with pytest.raises(ApiError):
         carry_out(steps(api))
     assert api.text == TEXT
@@ -204,7 +204,7 @@ def test_check_mode_sends_dry_runs_of_both() -> None:
     assert dry.rehearse().verdict == "accepted"
     assert api.writes == [f"create {NAME} (dry)", f"{CONFIG} (dry)"]
     assert (api.text, api.record) == (TEXT, None)
-    api.once_refused = 403
+    api.next_error = 403
     assert dry.rehearse().verdict == "refused"
 
 
