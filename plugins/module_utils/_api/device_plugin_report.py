@@ -252,7 +252,7 @@ class _NodeReader:
         """The objects that the DaemonSet's controller created; the labels of others may match, too."""
         uids = [daemon_set["metadata"]["uid"]]
         objects = self._client.list(path, labelSelector=selector)
-        return [item for item in objects if pod_templates.is_made_by(item, uids)]
+        return [item for item in objects if pod_templates.is_controlled_by(item, uids)]
 
     def _read_warnings(self) -> dict[tuple[str, str], str]:
         """The newest warning of each object in the namespace; none where the account may not read them."""

@@ -16,7 +16,7 @@ from .._plan.node import extended_resources as node_resources
 from .._plan.node import plan as node_plan
 from .._plan.node import readmission
 from .._plan.node import taints as node_taints
-from .._plan.node.conditions import conditions_of
+from .._plan.node.conditions import read_conditions
 from .._plan.node.extended_resources import RESOURCES
 from .._plan.node.labels import LABELS
 from .._plan.node.taints import TAINTS
@@ -73,11 +73,13 @@ class _PodQuery:
     def report(self, name: str, node: Json, on_node: list[Json]) -> Json:
         """The results about the pods of a node; None for what the task does not want."""
         limits = self.limits.get(name)
-        rejections = readmission.rejected(on_node, conditions_of(node, limits=limits)) if name in self.readmit else None
-        losses = readmission.losses(self.before[name], on_node) if name in self.before else None
+        rejections = (
+            readmission.find_rejected(on_node, read_conditions(node, limits=limits)) if name in self.readmit else None
+        )
+        losses = readmission.find_losses(self.before[name], on_node) if name in self.before else None
         return {
             "readmission": None if rejections is None else [dataclasses.asdict(entry) for entry in rejections],
-            "running": readmission.running(on_node) if self.runs else None,
+            "running": readmission.collect_running(on_node) if self.runs else None,
             "losses": None if losses is None else dataclasses.asdict(losses),
         }
 
@@ -99,6 +101,6 @@ def _describe(node: Json, on_node: list[Json] | None) -> Json:
         "ready": node_plan.is_ready(node),
         "labels": LABELS.live(node),
         "taints": node_taints.of_node(node) or [],
-        "extended_resources": node_resources.described(node, on_node),
+        "extended_resources": node_resources.describe_resources(node, on_node),
         "owned": {kind.field: sorted(node_plan.read_record(kind, node)) for kind in (LABELS, TAINTS, RESOURCES)},
     }

@@ -42,7 +42,7 @@ class NodeTarget(Target[NodePlan]):
     @property
     def desired(self) -> node_plan.Keys:
         """The values that it has to have in the end."""
-        return self.plan.wanted if self.plan else {}
+        return self.plan.desired if self.plan else {}
 
     def report(self) -> Json:
         """The result of this node."""
@@ -97,7 +97,7 @@ class PodImpact:
             return []
         warnings = []
         for name, taints in concerned.items():
-            evicted = node_taints.evicted(pods[name], taints)
+            evicted = node_taints.find_evictions(pods[name], taints)
             if evicted and self._allow_eviction:
                 warnings.append(f"{name}: {self._join_taints(taints)} evicts {join_first(evicted)}.")
             elif evicted:
@@ -109,12 +109,12 @@ class PodImpact:
 
     @staticmethod
     def _join_taints(taints: t.Iterable[t.Mapping[str, t.Any]]) -> str:
-        return ", ".join(node_taints.identity(taint["key"], taint["effect"]) for taint in taints)
+        return ", ".join(node_taints.taint_key(taint["key"], taint["effect"]) for taint in taints)
 
     def check_readmission(self, observed: Observed) -> list[str]:
         """Warn of running pods that would not survive the next start of the kubelet because of this change."""
         concerned = {
-            target.name: target for target in observed.changing if node_conditions.may_exclude(target.operations)
+            target.name: target for target in observed.changing if node_conditions.may_reject_pods(target.operations)
         }
         if not concerned:
             return []
@@ -127,9 +127,11 @@ class PodImpact:
             return []
         warnings = []
         for name, target in concerned.items():
-            before = readmission.rejected(pods[name], node_conditions.conditions_of(target.latest))
+            before = readmission.find_rejected(pods[name], node_conditions.read_conditions(target.latest))
             already = {entry.pod for entry in before}
-            after = readmission.rejected(pods[name], node_conditions.conditions_of(target.latest, target.operations))
+            after = readmission.find_rejected(
+                pods[name], node_conditions.read_conditions(target.latest, target.operations)
+            )
             new = [entry for entry in after if entry.pod not in already]
             if new:
                 warnings.append(
@@ -211,7 +213,7 @@ class NodeWatch:
         return reports
 
     def _missing_values(self, target: NodeTarget) -> list[str]:
-        return node_plan.missing(self._kind, target.latest, target.desired)
+        return node_plan.missing_values(self._kind, target.latest, target.desired)
 
 
 class NodeSteps(ApiSteps[Observed, TaskPlan]):
@@ -354,5 +356,5 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
 
     def _diff_entry(self, target: NodeTarget) -> Json:
         after = json_patch.apply(target.read, json_patch.changes_of(target.patch))
-        before, then = node_plan.shown(self._kind, target.read, after)
+        before, then = node_plan.diff_views(self._kind, target.read, after)
         return diff_entry(f"node/{target.name}", to_yaml(before), to_yaml(then))

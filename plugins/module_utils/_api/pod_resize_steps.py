@@ -78,7 +78,7 @@ class PodTarget(Target[PodPlan]):
     @property
     def restarted(self) -> list[str]:
         """The containers that were restarted since it was planned."""
-        return pod_resize_state.restarted(self.read, self.latest) if self.read and self.latest else []
+        return pod_resize_state.find_restarted(self.read, self.latest) if self.read and self.latest else []
 
     def is_same_pod(self, pod: Json) -> bool:
         """Whether the pod that has its name now is this one."""
@@ -226,7 +226,7 @@ class PodPatcher:
             if exc.status == HTTPStatus.NOT_FOUND:
                 target.fail_gone()
             else:
-                target.fail(*pod_resize_state.refusal(str(exc), target.latest))
+                target.fail(*pod_resize_state.interpret_refusal(str(exc), target.latest))
         except KubeadmError as exc:
             target.fail(REFUSED, str(exc))
         return not target.error
@@ -285,7 +285,7 @@ class PodWatch:
 
         self._client.poll(are_done, timeout, _POLL_INTERVAL, refresh=refresh)
         for target in waiting:
-            state = pod_resize_state.state(target.latest, target.desired)
+            state = pod_resize_state.resize_state(target.latest, target.desired)
             if state.outcome == INFEASIBLE:
                 target.fail_infeasible(state.reason)
                 continue
@@ -298,7 +298,7 @@ class PodWatch:
             # Without a node it has no kubelet, and starts with its resources.
             if target.operations or not target.latest["spec"].get("nodeName"):
                 continue
-            state = pod_resize_state.state(target.latest, target.desired)
+            state = pod_resize_state.resize_state(target.latest, target.desired)
             if state.outcome == INFEASIBLE:
                 target.fail_infeasible(state.reason)
             elif state.outcome != RESIZED:
@@ -343,11 +343,11 @@ class PodWatch:
             target.note = "not waited for: the pod has no node yet, and starts with the desired resources"
             self._note_unverified(f"whether the pod {target.full_name} gets its resources: it has no node yet")
             return True
-        lost = pod_resize_state.overwritten(target.latest, target.desired)
+        lost = pod_resize_state.find_overwritten(target.latest, target.desired)
         if lost:
             target.fail(REFUSED, f"another client changed it in the meantime: {'; '.join(lost)}. Run the task again.")
             return True
-        state = pod_resize_state.state(target.latest, target.desired, target.earlier_conditions)
+        state = pod_resize_state.resize_state(target.latest, target.desired, target.earlier_conditions)
         if state.outcome == INFEASIBLE:
             target.fail_infeasible(state.reason)
             return True
@@ -574,7 +574,11 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         for target in observed.targets.values():
             if target.read and target.has_diff:
                 before, after = (pod_resize.amounts_after(target.read, part) for part in ((), target.operations))
-                entries.append(diff_entry(f"Pod {target.full_name}", pod_resize.shown(before), pod_resize.shown(after)))
+                entries.append(
+                    diff_entry(
+                        f"Pod {target.full_name}", pod_resize.format_amounts(before), pod_resize.format_amounts(after)
+                    )
+                )
         for template in observed.templates.by_controller.values():
             if template.has_diff:
                 header = f"{template.kind} {self._params['namespace']}/{template.name}"

@@ -47,7 +47,7 @@ class Template:
     @property
     def rollout(self) -> str:
         """What a change of it does to its pods."""
-        return pod_templates.rollout(self.kind, self.latest)
+        return pod_templates.describe_rollout(self.kind, self.latest)
 
     @property
     def has_diff(self) -> bool:
@@ -59,7 +59,7 @@ class Template:
         """The amounts of its containers before and after the change, for a diff."""
         template = self.read["spec"]["template"]
         before, after = (pod_resize.amounts_after(template, changes) for changes in ((), self.operations))
-        return pod_resize.shown(before), pod_resize.shown(after)
+        return pod_resize.format_amounts(before), pod_resize.format_amounts(after)
 
     def report(self) -> Json:
         """The result of this template."""
@@ -98,7 +98,7 @@ class Templates:
                 raise
             self.unverified.append(f"whether the templates differ from the pods: {exc}")
             return
-        others = pod_templates.other_makers(pods.values())
+        others = pod_templates.other_controllers(pods.values())
         if others and not needed:
             self.unverified.append(f"whether the templates differ from the pods: {join_first(others)} made them")
         for ref, controller in controllers.items():
@@ -113,13 +113,13 @@ class Templates:
         """Compare the templates with the resources that pods have, or are going to have. amounts: of the containers, by the pod's name."""
         for template in self.by_controller.values():
             running = [own for name, own in amounts.items() if self.template_of(name) is template]
-            template.differences = pod_templates.differences(template.latest, template.desired, running)
+            template.differences = pod_templates.find_differences(template.latest, template.desired, running)
 
     def plan(self) -> tuple[Change, ...]:
         """Work out what changes in the templates."""
         if self._policy == UPDATE:
             for template in self.by_controller.values():
-                template.operations = pod_templates.changes(template.read, template.desired)
+                template.operations = pod_templates.template_changes(template.read, template.desired)
         return tuple(change for template in self.by_controller.values() for change in template.operations)
 
     def warnings(self) -> list[str]:
@@ -155,12 +155,12 @@ class Templates:
         path = pod_templates.path_of(self._namespace, template.kind, template.name)
 
         def attempt() -> Json:
-            patch = pod_templates.patch(template.latest, template.operations)
+            patch = pod_templates.template_patch(template.latest, template.operations)
             return self._client.strategic_merge(path, patch, dry_run=dry_run)
 
         def replan(_refusal: ApiError) -> Json | None:
             template.read = template.latest = self._client.get(path)
-            template.operations = pod_templates.changes(template.read, template.desired)
+            template.operations = pod_templates.template_changes(template.read, template.desired)
             return None if template.operations else template.latest
 
         template.latest = retry_on_conflict(attempt, replan, cause="another client changed it")

@@ -54,7 +54,7 @@ def read_all(params: Params, *, connect: Connect) -> Json:
     target, server = params["target"], server_version(client)
     if target:
         prerequisites.target_of(target, ClusterConfiguration.parse(text).version)
-        prerequisites.api_server_step(server, target)
+        prerequisites.refuse_api_server_step(server, target)
     nodes = client.list("nodes")
     gathered = UpgradeFindings()
     context = Cluster(client, nodes, target)
@@ -109,9 +109,9 @@ def _webhook_findings(context: Cluster) -> t.Iterator[Finding]:
     ]
     namespaces = {name: client.get(f"namespaces/{name}") for name in cluster.NAMESPACES} if configurations else {}
     labels = {name: each["metadata"].get("labels") or {} for name, each in namespaces.items()}
-    fail_closed = cluster.closing_webhooks(configurations, labels)
+    fail_closed = cluster.fail_closed_webhooks(configurations, labels)
     services = dict.fromkeys(webhook.service for webhook in fail_closed)
-    yield from cluster.silent_webhooks(fail_closed, [each for each in services if _has_ready_endpoint(client, each)])
+    yield from cluster.unserved_webhooks(fail_closed, [each for each in services if _has_ready_endpoint(client, each)])
 
 
 def _has_ready_endpoint(client: Client, service: cluster.Service) -> bool:

@@ -85,9 +85,9 @@ class Workloads:
         owners = {owner["metadata"]["uid"]}
         if kind == DEPLOYMENT:
             sets = self._client.list(self._list_path("ReplicaSet"), labelSelector=self._owner_selector)
-            owners = {entry["metadata"]["uid"] for entry in sets if pod_templates.is_made_by(entry, owners)}
+            owners = {entry["metadata"]["uid"] for entry in sets if pod_templates.is_controlled_by(entry, owners)}
         matching = self._client.list(self._pods, labelSelector=self._owner_selector)
-        return [pod for pod in matching if pod_templates.is_made_by(pod, owners)]
+        return [pod for pod in matching if pod_templates.is_controlled_by(pod, owners)]
 
     def _read_owner(self, kind: str, name: str) -> Json:
         owner = self._client.find(pod_templates.path_of(self._selection.namespace, kind, name))
@@ -104,9 +104,11 @@ class Workloads:
         self, pods: t.Mapping[str, Json]
     ) -> tuple[dict[str, ControllerRef], dict[ControllerRef, Json]]:
         """The controller of each pod, as far as it has a template, and these controllers: a Deployment rather than its ReplicaSets."""
-        direct = {name: ref for name, pod in pods.items() for ref in [pod_templates.maker(pod)] if ref}
+        direct = {name: ref for name, pod in pods.items() for ref in [pod_templates.controller_of(pod)] if ref}
         controllers = self._read_each(sorted(set(direct.values())))
-        parents = {key: ref for key, entry in controllers.items() for ref in [pod_templates.maker(entry)] if ref}
+        parents = {
+            key: ref for key, entry in controllers.items() for ref in [pod_templates.controller_of(entry)] if ref
+        }
         controllers.update(self._read_each(sorted(set(parents.values()))))
         refs = {name: parents.get(ref, ref) for name, ref in direct.items()}
         refs = {name: ref for name, ref in refs.items() if ref in controllers}

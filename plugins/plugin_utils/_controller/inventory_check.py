@@ -135,7 +135,7 @@ def value_objections(name: str, value: t.Any, option: Json) -> list[str]:
     errors, typed_value = validate_value(name, value, option)
     if errors:
         return [f"invalid {name}: {message}" for message in errors]
-    objection = resources.value_objection(name, typed_value)
+    objection = resources.value_error(name, typed_value)
     return [objection] if objection else []
 
 

@@ -43,7 +43,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
     def begin(self) -> PassStart:
         """Read the name of the node as well: from the inventory, from the role node_kubelet before it, or from the node."""
         self._refuse_variables()
-        given = resources.keeping(self._settings)
+        given = resources.settings_of_pass(self._settings)
         node, excluded = KubeletInfo(), ""
         if not given["node"]:
             # What that role read of the node, so that the node is not read again.
@@ -66,7 +66,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             return
         read = node if node.arguments is not None else self._read_node()[0]
         arguments = [each.argument for each in read.arguments or ()]
-        self._refuse(labels.refusal(settings.node, settings.labels, arguments), UNCHANGED)
+        self._refuse(labels.reset_refusal(settings.node, settings.labels, arguments), UNCHANGED)
 
     def decide(self) -> NodesDecision:
         """See on one host whether one task can serve all, and who uses the API. The others do not."""
@@ -75,7 +75,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             return NodesDecision(coordinator=coordinator)
         hosts = self._pass.hosts()
         served = rollout.participants(hosts)
-        self._refuse(self._excluded_refusal(hosts) or resources.refusal(served), UNCHANGED)
+        self._refuse(self._excluded_refusal(hosts) or resources.run_refusal(served), UNCHANGED)
         candidates = list(dict.fromkeys([*resources.control_planes(served), *self._play.control_planes()]))
         named = self._pass.own.settings.node_resources_api_host
         api = self._play.api_hosts(candidates, named, reachable=self._play.play_hosts)
@@ -93,7 +93,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         refusal, warnings = "", list[str]()
         for kind, module in resources.TASKS.items():
             result = self._modules.run(
-                module, resources.arguments(kind, hosts), NodesResult, is_plan=self._step.plan_only
+                module, resources.module_arguments(kind, hosts), NodesResult, is_plan=self._step.plan_only
             )
             if result.unreachable and not is_last:
                 return Applied(api_reachable=False)
@@ -126,7 +126,9 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         if not rights:
             return "", []
         purpose = "node_resources needs after the kubelets are restarted"
-        result, refusal = self._review_rights(rights, resources.arguments("labels", hosts).get("cluster"), purpose)
+        result, refusal = self._review_rights(
+            rights, resources.module_arguments("labels", hosts).get("cluster"), purpose
+        )
         return f"Nothing was changed: {refusal}" if refusal else "", access.unverified_rights(result, purpose)
 
     def _kubelet_plan(self, host: str, kind: type[R]) -> R:
@@ -137,12 +139,12 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         """What to do about kubelets that this run found down and has not repaired yet."""
         kind = resources.NodeResult
         down = (host for host in hosts if self._step.plan_only and self._kubelet_plan(host, kind).problem)
-        return resources.without_api(down)
+        return resources.api_repair_hint(down)
 
     def planned_reports(self, hosts: t.Iterable[str] | None = None) -> dict[str, Report]:
         """What was planned, by host and kind."""
         applied = self._coordinator.applied
-        outcomes = {name: resources.outcome(host, applied) for name, host in self._pass.hosts(hosts).items()}
+        outcomes = {name: resources.host_outcome(host, applied) for name, host in self._pass.hosts(hosts).items()}
         return {
             name: {kind: result for kind in resources.TASKS if (result := outcome.of(kind))}
             for name, outcome in outcomes.items()
@@ -152,9 +154,11 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         if not self._pass.own.is_at_work:
             return PassEnd(report={})
         applied = self._coordinator.applied
-        own, decision = resources.outcome(self._pass.own, applied), self._pass.own.decision
+        own, decision = resources.host_outcome(self._pass.own, applied), self._pass.own.decision
         # Of the coordinator alone these are named.
-        outcomes = {name: resources.outcome(host, applied) for name, host in self._pass.hosts(decision.served).items()}
+        outcomes = {
+            name: resources.host_outcome(host, applied) for name, host in self._pass.hosts(decision.served).items()
+        }
         # Without purge an empty variable reverts nothing. The first of two passes purges nothing by itself and reports all the same.
         purges = boolean(self._play.variable("node_resources_purge", True))
         unverified = resources.unverified(self._pass.hosts(decision.served), applied)

@@ -67,7 +67,7 @@ class ResizeSteps(Steps):
 
     def begin(self) -> ClusterReaders:
         """Check the names of the variables, and see which control planes can identify the cluster."""
-        self._refuse(pod_report.objection(self._play.variable_names(), self._step.known), UNCHANGED)
+        self._refuse(pod_report.variables_error(self._play.variable_names(), self._step.known), UNCHANGED)
         planes = [] if self._play.has_api_credentials() else self._play.group_hosts(control_plane_nodes.GROUP)
         return ClusterReaders(api=tuple(ApiHost(host, become=True) for host in planes))
 
@@ -78,7 +78,7 @@ class ResizeSteps(Steps):
     def summary(self) -> LinesEnd:
         """Report the result."""
         result = self._step.result
-        return LinesEnd.of("pod_resize_report", pod_report.report(result), pod_report.lines(result))
+        return LinesEnd.of("pod_resize_report", pod_report.make_report(result), pod_report.report_lines(result))
 
 
 class UpgradeCheckSteps(Steps):
@@ -86,7 +86,7 @@ class UpgradeCheckSteps(Steps):
 
     def begin(self) -> ClusterReaders:
         """Check the variables, and see which control planes can identify the cluster."""
-        objection = upgrade_report.objection(
+        objection = upgrade_report.variables_error(
             self._play.variable_names(), self._step.known, self._accepted_names()
         ) or upgrade_checks.differing_refusal(
             [self._play.host_variables(host).get(upgrade_checks.ACCEPT) for host in self._play.all_play_hosts]
@@ -111,15 +111,15 @@ class UpgradeCheckSteps(Steps):
         target = self._step.target
         hosts = self._play.all_play_hosts
         info, again = (parse_register(self._play, name, UpgradeInfo) for name in (_INFO, _RECHECK))
-        results = upgrade_report.of_members(
+        results = upgrade_report.without_outsiders(
             {host: parse_register(self._play, _CHECK, UpgradeResult, host) for host in hosts},
             typed.parse(ClusterFound, [{}, *read_register(self._play, _ADMIT).get("results", ())][-1]),
             info.with_nodes_of(again),
         )
-        check_report = upgrade_report.report(
+        check_report = upgrade_report.make_report(
             target,
             {host: dict(result.raw) for host, result in results.items()},
-            upgrade_report.of_cluster(target, results, info.with_nodes_of(again), again),
+            upgrade_report.cluster_part(target, results, info.with_nodes_of(again), again),
             self._accepted_names(),
         )
         end = LinesEnd.of("upgrade_check_report", check_report, upgrade_report.report_lines(check_report))
@@ -134,5 +134,5 @@ class UpgradeCheckSteps(Steps):
         if not read_register(self._play, BEGIN):
             raise Refusal(f"Nothing was checked. {SKIPPED}")
         end = parse_register(self._play, _END, LinesEnd)
-        why = upgrade_report.failure(dict(end.report), self._play.host) if end.report else ""
+        why = upgrade_report.failure_reason(dict(end.report), self._play.host) if end.report else ""
         return StepResult(failed=bool(why), msg=why)

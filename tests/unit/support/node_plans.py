@@ -26,6 +26,6 @@ def planned(kind: Kind, found: Json, values: t.Any, state: str = "present", *, p
     return node_plan.plan(kind, found, Desired(kind.parse(values, state), state, purge))
 
 
-def shown(made: NodePlan) -> list[tuple[str, str, t.Any, t.Any]]:
+def summarized(made: NodePlan) -> list[tuple[str, str, t.Any, t.Any]]:
     """Its operations as plain values."""
     return [(change.field, change.key, change.before, change.after) for change in made.operations]

@@ -73,7 +73,7 @@ def check_space_for_copies(configuration: ClusterConfiguration) -> list[Finding]
     # Where it is there already, it may be on another disk, and kubeadm uses it as it is.
     directory = _COPIES if os.path.isdir(_COPIES) else _KUBERNETES
     space = space_at(directory)
-    return prerequisites.space_objection(
+    return prerequisites.space_findings(
         directory, space.bytes, sum(sizes), free_files=space.files, files=len(sizes), read_only=space.read_only
     )
 

@@ -15,7 +15,7 @@ from ..._plan.kubeadm_config import settings
 from ..._plan.kubeadm_config.cluster_configuration import ClusterConfiguration, Endpoint
 from ..._plan.kubeadm_config.settings import SettingKey
 from ..._plan.static_pod.manifest import Manifest
-from ..._plan.upgrade.static_pod_settings import unchanged
+from ..._plan.upgrade.static_pod_settings import unchanged_plan
 from ..kubelet.kubelet_down import read_running_kubelet
 from ..runtime import programs
 from ..runtime.container_runtime import Runtime, runtime_at
@@ -130,7 +130,7 @@ class Check:
         self, pod: StaticPod, generated: Manifest, runtime: Runtime, host: Host, node_name: str
     ) -> dict[str, t.Any]:
         """Start the component as it would be after an upgrade to its own version. Raises Refusal when it does not accept that."""
-        plan = unchanged(generated, pod.manifest)
+        plan = unchanged_plan(generated, pod.manifest)
         verdict = programs.rehearse(
             pod,
             plan,

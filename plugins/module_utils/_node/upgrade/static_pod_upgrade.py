@@ -20,7 +20,7 @@ from ..._plan.upgrade import api_versions, refusals
 from ..._plan.upgrade import static_pod_settings as upgrade
 from ..._plan.upgrade.findings import WARNS, Finding, UpgradeFindings
 from ..._plan.upgrade.refusals import Setting
-from ..._plan.upgrade.static_pod_settings import Sides
+from ..._plan.upgrade.static_pod_settings import ManifestVersions
 from ..runtime.programs import Program
 from ..static_pod import static_pods
 from ..static_pod.component_files import ComponentFiles, refuse_unreachable_files
@@ -61,7 +61,7 @@ class _Trial:
     def without(self, settings: t.Sequence[Setting]) -> _Trial:
         """The same without settings."""
         return dataclasses.replace(
-            self, plan=dataclasses.replace(self.plan, after=upgrade.without(self.plan.after, settings))
+            self, plan=dataclasses.replace(self.plan, after=upgrade.without_settings(self.plan.after, settings))
         )
 
 
@@ -75,7 +75,7 @@ def check_static_pod(name: str, text: str, baseline: str | None, node: ControlPl
     source = f"what kubeadm {node.programs.target} generates"
     generated = Manifest.parse(text, source, name)
     plan, named = _plan_desired(pod, generated, node, found)
-    sides = Sides(
+    sides = ManifestVersions(
         component=name,
         live=pod.manifest,
         record=pod.record,
@@ -83,12 +83,12 @@ def check_static_pod(name: str, text: str, baseline: str | None, node: ControlPl
         generated=generated,
         after=plan.after if plan else None,
         named=named,
-        asked_about=upgrade.settings_taken_out(pod.record, generated, pod.written_image),
+        unconfirmed=upgrade.settings_found_removed(pod.record, generated, pod.written_image),
         configuration=node.configuration,
         patches=node.patches or "",
     )
     found.findings += upgrade.etcd_step(sides)
-    compared = upgrade.compare(sides)
+    compared = upgrade.compare_settings(sides)
     found.findings += _api_version_findings(name, plan.after if plan else pod.manifest, node)
     broken = UpgradeFindings()
     try:
@@ -100,7 +100,7 @@ def check_static_pod(name: str, text: str, baseline: str | None, node: ControlPl
         broken.skip(name, str(exc))
     if broken.not_rehearsed:
         broken.findings += upgrade.removed_gates(sides, node.programs.target)
-    found.add(broken, upgrade.worst([*compared, *broken.findings]))
+    found.add(broken, upgrade.without_superseded([*compared, *broken.findings]))
 
 
 def _api_version_findings(name: str, manifest: Manifest, node: ControlPlane) -> list[Finding]:
@@ -114,7 +114,7 @@ def _api_version_findings(name: str, manifest: Manifest, node: ControlPlane) -> 
 
 def _findings_of_file(name: str, flag: str, path: str, files: ComponentFiles, target: str) -> list[Finding]:
     try:
-        return api_versions.ending(name, flag, path, files.read(path), target)
+        return api_versions.find_ending(name, flag, path, files.read(path), target)
     except KubeadmError as exc:
         message = f"whether its API version ends is not known: {exc}"
         return [Finding(name, WARNS, message, "args", flag, file=path)]
@@ -145,17 +145,17 @@ def _plan_desired(
         plan = static_pod.plan(desired, state)
         refuse_unreachable_files(plan)
     except Refusal as exc:
-        live = Sides(
+        live = ManifestVersions(
             pod.name, pod.manifest, pod.record, None, generated, None, frozenset(), frozenset(), node.configuration
         )
-        offending = refusals.blamed(str(exc), named)
+        offending = refusals.offending_settings(str(exc), named)
         found.findings.append(upgrade.broken_by_site(live, offending[0] if offending else None, str(exc)))
         return None, frozenset()
     return plan, frozenset((field, key) for field, keys in named.items() for key in keys)
 
 
 def _rehearse_both(
-    sides: Sides,
+    sides: ManifestVersions,
     pod: StaticPod,
     plan: StaticPodPlan | None,
     program: Program,
@@ -163,7 +163,7 @@ def _rehearse_both(
     found: UpgradeFindings,
 ) -> None:
     """The new program with the manifest that kubeadm generates, and with the desired state on top of it."""
-    generated = upgrade.unchanged(sides.generated, pod.manifest)
+    generated = upgrade.unchanged_plan(sides.generated, pod.manifest)
     verdict, refused = rehearse_all(_Trial(pod, generated, program, node))
     found.note(pod.name, "generated", verdict)
     if not refused:  # many files are opened after the point at which a rehearsal ends
@@ -182,6 +182,6 @@ def _find_unreachable(generated: StaticPodPlan) -> list[tuple[Setting | None, st
     try:
         refuse_unreachable_files(generated)
     except Refusal as exc:
-        offending = refusals.blamed(str(exc), generated.after.values())
+        offending = refusals.offending_settings(str(exc), generated.after.values())
         return [(offending[0] if offending else None, str(exc))]
     return []

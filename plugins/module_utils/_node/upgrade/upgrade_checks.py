@@ -49,14 +49,14 @@ def container_runtime(node: Node) -> t.Iterator[Finding]:
     """A container runtime that does not report its cgroup driver."""
     name = node.runtime.name
     status, output, error = node.run([name, "--version"]) if name == "containerd" else (0, "", "")
-    yield from prerequisites.runtime_objection(node.target, name, output if status == 0 else error)
+    yield from prerequisites.runtime_findings(node.target, name, output if status == 0 else error)
 
 
 def kubelet_manifests(node: Node) -> t.Iterator[Finding]:
     """Static pods that the new kubelet may refuse."""
     url = node.unit.layout.settings.field(("staticPodURL",))
     manifests = [*node.unit.manifests(), *([f"staticPodURL {url}"] if url else [])]
-    yield from prerequisites.manifest_objection(node.target, node.unit.state.version, manifests)
+    yield from prerequisites.manifest_findings(node.target, node.unit.state.version, manifests)
 
 
 def user_namespaces(node: Node) -> t.Iterator[Finding]:
@@ -149,7 +149,7 @@ def rehearse_proxy(
             verdict, refused = rehearse_all(GateTrial(gates, start, clock))
         found.note(KUBE_PROXY, "today", verdict)
     except KubeadmError as exc:
-        refused += refusals.removed_gates(gates, prerequisites.exact(programs.target) or ())
+        refused += refusals.removed_gates(gates, prerequisites.exact_version(programs.target) or ())
         found.skip(KUBE_PROXY, str(exc))
     found.findings += [addons.broken_proxy(text, setting, message) for setting, message in refused]
 

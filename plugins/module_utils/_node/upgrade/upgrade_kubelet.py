@@ -46,11 +46,11 @@ class _Trial:
 
     def values(self) -> Values:
         """Its settings."""
-        return upgrade.values(self.plan.after)
+        return upgrade.all_settings(self.plan.after)
 
     def without(self, settings: t.Sequence[Setting]) -> _Trial:
         """The same without settings."""
-        return dataclasses.replace(self, plan=upgrade.without(self.plan, settings))
+        return dataclasses.replace(self, plan=upgrade.without_settings(self.plan, settings))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,8 +75,8 @@ class KubeletUpgrade:
         version = printed_version(unit.binary, run)
         found.findings += prerequisites.kubelet_skew(version, target)
         fails = unit.layout.settings.field(("failCgroupV1",))
-        cgroup = prerequisites.cgroup_objection(target, has_v2=os.path.exists(_CGROUP_V2), fails=fails)
-        today = upgrade.as_kubeadm_leaves(upgrade.unchanged(unit.state), self.version)
+        cgroup = prerequisites.cgroup_findings(target, has_v2=os.path.exists(_CGROUP_V2), fails=fails)
+        today = upgrade.after_kubeadm_upgrade(upgrade.unchanged_plan(unit.state), self.version)
         plan = None if desired is None else self._plan_desired(desired, found)
         if prerequisites.may_rehearse_kubelet(target):
             # Where the kubelet does not start, the rehearsal finds that.
@@ -99,7 +99,7 @@ class KubeletUpgrade:
         state = dataclasses.replace(self.unit.state, version=self.version[:2], newer=(), running=None)
         try:
             plan = kubelet.plan(parse_desired({**_DEFAULTS, **desired}), state)
-            return upgrade.as_kubeadm_leaves(plan, self.version)
+            return upgrade.after_kubeadm_upgrade(plan, self.version)
         except Refusal as exc:
             message = f"site would not work after the upgrade: {exc}"
             found.findings.append(Finding(KUBELET_NAME, BROKEN, message, set_by=INVENTORY))
@@ -145,13 +145,13 @@ def _broken_findings(
     unit: KubeletUnit, today: KubeletPlan, plan: KubeletPlan | None, refused: Refused, again: Refused
 ) -> list[Finding]:
     """What breaks today's kubelet, and what only the desired state breaks."""
-    values = upgrade.values((plan or today).after)
+    values = upgrade.all_settings((plan or today).after)
     findings = []
     for setting, message in refused:
         is_named = setting is None or setting[1] in values.get(setting[0], {})
-        findings.append(upgrade.broken(unit.layout, setting, message, by_site=False, still_named=is_named))
+        findings.append(upgrade.broken_setting(unit.layout, setting, message, by_site=False, still_named=is_named))
     known = [setting for setting, dummy in refused]
     for setting, message in again:
         if plan and setting not in known:
-            findings.append(upgrade.broken(plan.after, setting, message, by_site=True, still_named=True))
+            findings.append(upgrade.broken_setting(plan.after, setting, message, by_site=True, still_named=True))
     return findings

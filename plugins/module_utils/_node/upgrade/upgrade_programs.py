@@ -63,7 +63,7 @@ class NewPrograms:
 
     def _check_one(self, name: str) -> None:
         path = self.path(name)
-        objection = _file_objection(path) or prerequisites.program_objection(
+        objection = _file_objection(path) or prerequisites.program_error(
             name, path, self._version_output(name, path), self.target
         )
         if objection:
@@ -99,10 +99,10 @@ class NewPrograms:
     def _check_release(self, name: str, path: str, image: str) -> None:
         """Check a program with its own version, as in the image's tag, such as etcd."""
         objection = _file_objection(path)
-        required = prerequisites.parse(versions.tag_of(image))
+        required = prerequisites.parse_version(versions.tag_of(image))
         if not objection and required is not None:
-            objection = prerequisites.program_objection(
-                name, path, self._version_output(name, path), prerequisites.shown(required)
+            objection = prerequisites.program_error(
+                name, path, self._version_output(name, path), prerequisites.format_version(required)
             )
         if objection:
             raise KubeadmError(objection.rstrip("."))
@@ -150,7 +150,7 @@ def _file_objection(path: str) -> str:
         return f"{path} cannot be read ({exc.strerror}): must be a program."
     if not mode & stat.S_IXUSR:
         return f"{path} is not executable: run chmod 755 on it."
-    return prerequisites.machine_objection(path, header, os.uname().machine)
+    return prerequisites.machine_error(path, header, os.uname().machine)
 
 
 def installed_kubeadm(run: Run) -> tuple[str, str] | None:
@@ -218,7 +218,7 @@ def rehearse_all(trial: Trial) -> tuple[Verdict, Refused]:
     for number in range(1, MOST_REFUSALS + 1):
         if verdict.verdict != REFUSED:
             break
-        named = refusals.blamed(verdict.message, trial.values())
+        named = refusals.offending_settings(verdict.message, trial.values())
         offending = [setting for setting in named if setting not in dict(refused)]
         if named and not offending:  # removing it did not help
             break

@@ -62,7 +62,7 @@ def read_all(
         )
         found.findings += api_version_findings(configuration, target_version)
         found.findings += check_space_for_copies(configuration)
-        prerequisites.api_server_step(image_tag(node.read_pod(API_SERVER).manifest), target)
+        prerequisites.refuse_api_server_step(image_tag(node.read_pod(API_SERVER).manifest), target)
         version = upgrade_static_pods.check(node, found)
         proxy = params["kube_proxy_configuration"]
         upgrade_checks.rehearse_proxy(proxy, configuration, programs, runtime, clock, found)

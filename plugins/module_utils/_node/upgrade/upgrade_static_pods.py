@@ -58,10 +58,11 @@ def _generate_baseline(node: ControlPlane, endpoint: Endpoint, tag: str) -> dict
 
     tag: of the API server's image. In the middle of an upgrade the ConfigMap has another version.
     """
-    current = tag if prerequisites.parse(tag) else node.configuration.version
+    current = tag if prerequisites.parse_version(tag) else node.configuration.version
     own = installed_kubeadm(node.run)
     is_same = (
-        own is not None and (prerequisites.parse(own[1]) or ())[:2] == (prerequisites.parse(current) or (None,))[:2]
+        own is not None
+        and (prerequisites.parse_version(own[1]) or ())[:2] == (prerequisites.parse_version(current) or (None,))[:2]
     )
     program = own[0] if own and is_same else node.programs.path(KUBEADM)
     try:

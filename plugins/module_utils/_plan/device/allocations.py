@@ -153,7 +153,7 @@ def summarize_resources(
     capacity, allocatable, requested: numbers as text, by the API. devices: the ids that the kubelet can hand out; free: those
     of them that no pod holds. Both are None without a view.
     """
-    advertised = node_resources.described(node, on_node)
+    advertised = node_resources.describe_resources(node, on_node)
     busy: dict[str, set[str]] = {}
     for entry in holding:
         if entry.phase not in pods.ENDED:

@@ -123,7 +123,7 @@ def refuse_unprotected(
         if name not in found.nodes and name not in elsewhere and (name in found.removed or not desired.nodes)
     }
     unprotected = [
-        f"{name} ({', '.join(node_taints.identity(taint['key'], taint['effect']) for taint in taints)})"
+        f"{name} ({', '.join(node_taints.taint_key(taint['key'], taint['effect']) for taint in taints)})"
         for name, taints in taints_by_node.items()
         if taints
     ]

@@ -24,34 +24,34 @@ from .readmission import Conditions
 from .taints import TAINTS
 
 
-def conditions_of(node: Node, changes: t.Collection[Change] = (), limits: Limits | None = None) -> Conditions:
+def read_conditions(node: Node, changes: t.Collection[Change] = (), limits: Limits | None = None) -> Conditions:
     """What a node offers to pods, with changes if any.
 
     limits: what its kubelet will leave to pods. Only then are CPUs, memory and the number of pods counted: what runs now fits.
     """
-    taints = _after(TAINTS, node_taints.live(node), changes)
-    resources = _after(RESOURCES, node_resources.allocatable(node), changes)
+    taints = _with_changes(TAINTS, node_taints.live(node), changes)
+    resources = _with_changes(RESOURCES, node_resources.allocatable(node), changes)
     return Conditions(
         name=node_plan.node_name(node),
-        labels=_after(LABELS, node_labels.live(node), changes),
-        taints=[node_taints.taint_of(known_as, value) for known_as, value in taints.items()],
+        labels=_with_changes(LABELS, node_labels.live(node), changes),
+        taints=[node_taints.taint_of(key, value) for key, value in taints.items()],
         allocatable={
             **{name: quantities.parse(amount) for name, amount in resources.items()},
             **(kubelet_limits.allocatable(limits, node["status"]["capacity"]) if limits else {}),
         },
         forbids=lambda sysctl: limits is not None and kubelet_limits.is_withdrawn(sysctl, limits),
-        devices=_devices(node),
-        gives_again=limits is not None and bool(limits.get("pod_level_managers")) and _is_older(node),
+        devices=_plugin_devices(node),
+        reallocates=limits is not None and bool(limits.get("pod_level_managers")) and _reallocates(node),
     )
 
 
-def _is_older(node: Node) -> bool:
+def _reallocates(node: Node) -> bool:
     """Whether its kubelet makes the allocations of pods as a whole again at its start (kubernetes 141041, mended with 1.38)."""
     version = versions.parse(node_plan.kubelet_version(node))
     return version is None or version < (1, 38)
 
 
-def _devices(node: Node) -> frozenset[str]:
+def _plugin_devices(node: Node) -> frozenset[str]:
     """The extended resources of a node that its kubelet's device manager gives out."""
     try:
         # A kubelet keeps no account of who holds what we patched, even where it was the last to write the number.
@@ -61,12 +61,12 @@ def _devices(node: Node) -> frozenset[str]:
     return frozenset(RESOURCES.foreign(node)) - patched
 
 
-def _after(kind: Kind, now: Keys, changes: t.Collection[Change]) -> Keys:
+def _with_changes(kind: Kind, now: Keys, changes: t.Collection[Change]) -> Keys:
     changed = {change.key: change.after for change in changes if change.field == kind.field}
     return {key: value for key, value in {**now, **changed}.items() if value is not None}
 
 
-def may_exclude(changes: t.Iterable[Change]) -> bool:
+def may_reject_pods(changes: t.Iterable[Change]) -> bool:
     """Whether pods that fit could cease to fit. A resource that gets larger or goes takes nothing from the kubelet's pods; one
     that comes back may be less than pods have held all the time."""
     return any(

@@ -20,7 +20,7 @@ from ..kubernetes import pods, quantities
 from ..kubernetes.pods import Pod
 from .plan import Keys, Kind, Node
 
-OF_A_PLUGIN = "a device plugin advertises it, so the kubelet would overwrite any other number; change it where the plugin is set up"
+PLUGIN_OWNED = "a device plugin advertises it, so the kubelet would overwrite any other number; change it where the plugin is set up"
 
 
 def _parse(option: t.Mapping[str, t.Any], state: str) -> Keys:
@@ -47,17 +47,17 @@ def _amounts(node: Node, field: str) -> Keys:
     }
 
 
-def _part(node: Node, keys: t.Container[str]) -> Keys:
+def _select(node: Node, keys: t.Container[str]) -> Keys:
     amounts = node.get("status", {}).get("capacity") or {}
     return {name: amount for name, amount in amounts.items() if name in keys}
 
 
-def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.PatchOperation]:
-    wanted = {change.key: change.after for change in changes}
-    return json_patch.edit_members(("status", "capacity"), node.get("status", {}).get("capacity"), wanted)
+def _make_edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.PatchOperation]:
+    amounts = {change.key: change.after for change in changes}
+    return json_patch.edit_members(("status", "capacity"), node.get("status", {}).get("capacity"), amounts)
 
 
-def _of_device_plugins(node: Node) -> dict[str, str]:
+def _plugin_owned(node: Node) -> dict[str, str]:
     """What the kubelet itself wrote into the capacity: it would write it again at every update."""
     names: set[str] = set()
     for entry in node["metadata"].get("managedFields") or []:
@@ -65,13 +65,13 @@ def _of_device_plugins(node: Node) -> dict[str, str]:
             fields = entry.get("fieldsV1", {}).get("f:status", {}).get("f:capacity", {})
             names.update(field[2:] for field in fields if field.startswith("f:"))
     return {
-        name: _without_devices(node["metadata"]["name"], name) if amount == "0" else OF_A_PLUGIN
+        name: _removal_hint(node["metadata"]["name"], name) if amount == "0" else PLUGIN_OWNED
         for name, amount in capacity(node).items()
         if name in names
     }
 
 
-def _without_devices(node: str, name: str) -> str:
+def _removal_hint(node: str, name: str) -> str:
     """A Node does not show whether the plugin is gone: a kubelet keeps the name for ever, as it keeps that of one without devices."""
     removal = [{"op": "remove", "path": json_patch.pointer("status", "capacity", name)}]
     return (
@@ -87,27 +87,27 @@ RESOURCES = Kind(
     subresource="status",
     parse=_parse,
     live=capacity,
-    part=_part,
-    edits=_edits,
-    foreign=_of_device_plugins,
+    part=_select,
+    edits=_make_edits,
+    foreign=_plugin_owned,
     visible=allocatable,
     needs_kubelet=True,
 )
 
 
-def described(node: Node, on_node: t.Iterable[Pod] | None) -> dict[str, dict[str, t.Any]]:
+def describe_resources(node: Node, on_node: t.Iterable[Pod] | None) -> dict[str, dict[str, t.Any]]:
     """The extended resources of a node for the user. on_node: its pods; None when they were not read.
 
     capacity, allocatable, requested: numbers as text, or None. device_plugin: whether the kubelet has it from one.
     """
-    offered, available = capacity(node), allocatable(node)
-    wanted, plugins = pods.total_requests(on_node or ()), RESOURCES.foreign(node)
+    capacities, available = capacity(node), allocatable(node)
+    requested, plugins = pods.total_requests(on_node or ()), RESOURCES.foreign(node)
     return {
         name: {
-            "capacity": offered.get(name),
+            "capacity": capacities.get(name),
             "allocatable": available.get(name),
-            "requested": None if on_node is None else str(wanted.get(name, 0)),
+            "requested": None if on_node is None else str(requested.get(name, 0)),
             "device_plugin": name in plugins,
         }
-        for name in sorted({*offered, *available})
+        for name in sorted({*capacities, *available})
     }

@@ -16,7 +16,7 @@ from .plan import Keys, Kind, Node
 
 # What a kubelet sets again on its own Node whenever it starts: always, and where its command line or a cloud provider gave it a value. It sets
 # all other labels of --node-labels only when it registers.
-_SET_AGAIN = frozenset(
+_KUBELET_LABELS = frozenset(
     (
         *(f"kubernetes.io/{name}" for name in ("hostname", "os", "arch")),
         *(f"beta.kubernetes.io/{name}" for name in ("os", "arch", "instance-type")),
@@ -38,27 +38,29 @@ def set_again(arguments: t.Sequence[str]) -> dict[str, str]:
     """The labels that a kubelet with this command line sets whenever it starts, by their values there."""
     text = flags.join_values(flags.values(flags.parse(arguments), "node-labels"))
     entries = (entry.strip().partition("=") for entry in text.split(","))
-    return {key.strip(): value.strip() for key, _equals, value in entries if key.strip() in _SET_AGAIN}
+    return {key.strip(): value.strip() for key, _equals, value in entries if key.strip() in _KUBELET_LABELS}
 
 
-def may_be_set_again(wanted: Keys) -> bool:
+def may_be_set_again(desired: Keys) -> bool:
     """Whether some of these labels are of those that kubelets set."""
-    return not _SET_AGAIN.isdisjoint(wanted)
+    return not _KUBELET_LABELS.isdisjoint(desired)
 
 
-def refusal(node: str, wanted: Keys, arguments: t.Sequence[str]) -> str:
+def reset_refusal(node: str, desired: Keys, arguments: t.Sequence[str]) -> str:
     """Why these labels cannot be set on the node of a kubelet with this command line; empty when they can."""
-    told = [
+    conflicts = [
         f"{key} is {value!r} by --node-labels of the kubelet"
         for key, value in set_again(arguments).items()
-        if key in wanted and (wanted[key] is None or str(wanted[key]) != value)
+        if key in desired and (desired[key] is None or str(desired[key]) != value)
     ]
     return (
-        f"labels: {node}: {', '.join(told)}, which sets it again whenever it starts. Change it there." if told else ""
+        f"labels: {node}: {', '.join(conflicts)}, which sets it again whenever it starts. Change it there."
+        if conflicts
+        else ""
     )
 
 
-def _of_kubelet(node: Node) -> dict[str, str]:
+def _kubelet_owned(node: Node) -> dict[str, str]:
     """What the kubelet wrote itself: it would write it again at its next start."""
     written: set[str] = set()
     for entry in node["metadata"].get("managedFields") or []:
@@ -66,14 +68,14 @@ def _of_kubelet(node: Node) -> dict[str, str]:
             fields = entry.get("fieldsV1", {}).get("f:metadata", {}).get("f:labels", {})
             written.update(field[2:] for field in fields if field.startswith("f:"))
     return dict.fromkeys(
-        sorted(_SET_AGAIN & written),
+        sorted(_KUBELET_LABELS & written),
         "the kubelet set it, by its --node-labels or its cloud provider, and sets it again whenever it starts. Change it there",
     )
 
 
-def _removal(change: Change) -> str:
-    told = _REMOVED.get(change.key) if change.after is None else None
-    return f"labels {change.key} is removed: {told}." if told else ""
+def _removal_warning(change: Change) -> str:
+    consequence = _REMOVED.get(change.key) if change.after is None else None
+    return f"labels {change.key} is removed: {consequence}." if consequence else ""
 
 
 def _parse(option: t.Mapping[str, t.Any], state: str) -> Keys:
@@ -88,13 +90,13 @@ def live(node: Node) -> Keys:
     return dict(node["metadata"].get("labels") or {})
 
 
-def _part(node: Node, keys: t.Container[str]) -> Keys:
+def _select(node: Node, keys: t.Container[str]) -> Keys:
     return {key: value for key, value in live(node).items() if key in keys}
 
 
-def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.PatchOperation]:
-    wanted = {change.key: change.after for change in changes}
-    return json_patch.edit_members(("metadata", "labels"), node["metadata"].get("labels"), wanted)
+def _make_edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.PatchOperation]:
+    desired = {change.key: change.after for change in changes}
+    return json_patch.edit_members(("metadata", "labels"), node["metadata"].get("labels"), desired)
 
 
 LABELS = Kind(
@@ -104,9 +106,9 @@ LABELS = Kind(
     subresource="",
     parse=_parse,
     live=live,
-    part=_part,
-    edits=_edits,
+    part=_select,
+    edits=_make_edits,
     visible=live,
-    foreign=_of_kubelet,
-    warning=_removal,
+    foreign=_kubelet_owned,
+    warning=_removal_warning,
 )

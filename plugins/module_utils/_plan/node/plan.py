@@ -34,7 +34,7 @@ class Kind:
     annotation: where the record of what we own is kept.
     place: where the Node has it, from the top.
     subresource: where patches go; empty for the node itself.
-    parse: checks the option's value, for a state, and returns what is wanted by key, None to remove a key. Raises Refusal.
+    parse: checks the option's value, for a state, and returns the desired values by key, None to remove a key. Raises Refusal.
     live: what a node has, by key.
     part: what stands in that place for some keys, as the Node has it.
     edits: the operations that make changes of a node.
@@ -60,9 +60,9 @@ class Kind:
 
 @dataclasses.dataclass(frozen=True)
 class Desired:
-    """What a task asks of one node. values: by key, None to remove. state: as in C(ownership.resolve).
+    """The desired state of one node. values: by key, None to remove. state: as in C(ownership.resolve).
 
-    purge: whether everything that we own and the values do not name goes back. is_named: whether the task says anything of this node.
+    purge: whether everything that we own and the values do not name goes back. is_named: whether the task names anything for this node.
     """
 
     values: Keys
@@ -73,13 +73,13 @@ class Desired:
 
 @dataclasses.dataclass(frozen=True)
 class DesiredStates:
-    """What a task asks of all nodes: of those it selects, and of those it names one by one."""
+    """The desired states of all nodes: of those that a task selects, and of those it names one by one."""
 
     common: Desired
     per_node: t.Mapping[str, Desired]
 
     def of(self, node: str) -> Desired:
-        """What is asked of one node."""
+        """The desired state of one node."""
         return self.per_node.get(node, self.common)
 
 
@@ -88,14 +88,14 @@ class NodePlan:
     """What will be done to one node.
 
     operations: what changes, for the user. patch: the same for the API. Both are empty when there is nothing to do.
-    wanted: what the node has to show in the end, by key, for everything that the task names or changes.
-    left_alone: the keys that we own, and that stand there as we set them, where the task says nothing of the node.
+    desired: what the node has to show in the end, by key, for everything that the task names or changes.
+    left_alone: the keys that we own, and that stand there as we set them, where the task names nothing for the node.
     """
 
     node: str
     operations: tuple[Change, ...]
     patch: tuple[PatchOperation, ...]
-    wanted: Keys
+    desired: Keys
     warnings: tuple[str, ...]
     left_alone: tuple[str, ...] = ()
 
@@ -138,8 +138,8 @@ def plan(kind: Kind, node: Node, desired: Desired) -> NodePlan:
     for key, value in desired.values.items():
         if key in foreign and desired.state == "present" and (kind.needs_kubelet or value != live.get(key)):
             raise Refusal(f"{name}: {kind.field} {key} is not changed: {foreign[key]}.")
-    held = read_record(kind, node)
-    record = {key: owned for key, owned in held.items() if key not in foreign}
+    owned_keys = read_record(kind, node)
+    record = {key: owned for key, owned in owned_keys.items() if key not in foreign}
     resolution = ownership.resolve(
         desired={kind.field: desired.values},
         live={kind.field: live},
@@ -150,38 +150,40 @@ def plan(kind: Kind, node: Node, desired: Desired) -> NodePlan:
     after = resolution.record.get(kind.field, {})
     changed = {change.key: change.after for change in resolution.changes}
     patch = [
-        *json_patch.edit_members(("metadata", "annotations"), _annotations(node), {kind.annotation: _dump(after)}),
+        *json_patch.edit_members(
+            ("metadata", "annotations"), _annotations(node), {kind.annotation: _dump_record(after)}
+        ),
         *kind.edits(node, resolution.changes),
     ]
     return NodePlan(
         node=name,
-        operations=(*resolution.changes, *_record_changes(held, after, changed)) if patch else (),
+        operations=(*resolution.changes, *_record_changes(owned_keys, after, changed)) if patch else (),
         patch=tuple(patch),
-        wanted={**{key: live.get(key) for key in desired.values if key not in foreign}, **changed},
+        desired={**{key: live.get(key) for key in desired.values if key not in foreign}, **changed},
         warnings=(
             *(f"{name}: {warning}" for warning in resolution.warnings),
             *(f"{name}: {text}" for text in map(kind.warning, resolution.changes) if text),
-            *(f"{name}: {kind.field} {key} is left alone: {foreign[key]}." for key in held if key in foreign),
+            *(f"{name}: {kind.field} {key} is left alone: {foreign[key]}." for key in owned_keys if key in foreign),
         ),
-        left_alone=() if desired.is_named or desired.purge else _standing(held, live),
+        left_alone=() if desired.is_named or desired.purge else _unchanged_keys(owned_keys, live),
     )
 
 
-def _standing(held: t.Mapping[str, Owned], live: Keys) -> tuple[str, ...]:
+def _unchanged_keys(owned_keys: t.Mapping[str, Owned], live: Keys) -> tuple[str, ...]:
     """What we own that still stands there as we set it: what another has changed since does not stay ours."""
-    return tuple(sorted(key for key, owned in held.items() if live.get(key) == owned.set))
+    return tuple(sorted(key for key, owned in owned_keys.items() if live.get(key) == owned.set))
 
 
 def _record_changes(before: t.Mapping[str, Owned], after: t.Mapping[str, Owned], changed: Keys) -> list[Change]:
     """What we come to own, or no longer own, without a change of the value."""
     return [
-        Change(OWNED, key, _set_by(before.get(key)), _set_by(after.get(key)))
+        Change(OWNED, key, _owned_value(before.get(key)), _owned_value(after.get(key)))
         for key in sorted({*before, *after} - set(changed))
         if before.get(key) != after.get(key)
     ]
 
 
-def _set_by(owned: Owned | None) -> t.Any:
+def _owned_value(owned: Owned | None) -> t.Any:
     return None if owned is None else owned.set
 
 
@@ -209,23 +211,23 @@ def read_record(kind: Kind, node: Node) -> dict[str, Owned]:
         ) from None
 
 
-def _dump(record: dict[str, Owned]) -> str | None:
+def _dump_record(record: dict[str, Owned]) -> str | None:
     if not record:
         return None
     return json.dumps(ownership.dump_record({"": record})[""], separators=(",", ":"))
 
 
-def shown(kind: Kind, before: Node, after: Node) -> tuple[Node, Node]:
-    """What a diff shows of a node: a Node with what changes of one kind, what of it is ours, and our record where that changes."""
-    former, then = kind.live(before), kind.live(after)
+def diff_views(kind: Kind, before: Node, after: Node) -> tuple[Node, Node]:
+    """Both sides of a diff: a Node with what changes of one kind, what of it is ours, and our record where that changes."""
+    before_values, then = kind.live(before), kind.live(after)
     ours = {*read_record(kind, before), *read_record(kind, after)}
-    keys = {key for key in {*former, *then} if key in ours or former.get(key) != then.get(key)}
+    keys = {key for key in {*before_values, *then} if key in ours or before_values.get(key) != then.get(key)}
     records = [(_annotations(node) or {}).get(kind.annotation) for node in (before, after)]
-    shown = records if records[0] != records[1] else [None, None]
-    return _shown(kind, before, keys, shown[0]), _shown(kind, after, keys, shown[1])
+    changed_records = records if records[0] != records[1] else [None, None]
+    return _diff_view(kind, before, keys, changed_records[0]), _diff_view(kind, after, keys, changed_records[1])
 
 
-def _shown(kind: Kind, node: Node, keys: t.Container[str], record: str | None) -> Node:
+def _diff_view(kind: Kind, node: Node, keys: t.Container[str], record: str | None) -> Node:
     found: Node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node_name(node)}}
     if record is not None:
         found["metadata"]["annotations"] = {kind.annotation: record}
@@ -236,17 +238,17 @@ def _shown(kind: Kind, node: Node, keys: t.Container[str], record: str | None) -
     return found
 
 
-def missing(kind: Kind, node: Node, wanted: Keys) -> list[str]:
-    """What a node does not show yet of what it should: one text for each key."""
+def missing_values(kind: Kind, node: Node, desired: Keys) -> list[str]:
+    """The desired values that a node does not have yet: one text for each key."""
     found = kind.visible(node)
     return [
-        f"{key} should be {_text(value)} and is {_text(found.get(key))}"
-        for key, value in wanted.items()
+        f"{key} should be {_as_text(value)} and is {_as_text(found.get(key))}"
+        for key, value in desired.items()
         if found.get(key) != value
     ]
 
 
-def _text(value: t.Any) -> str:
+def _as_text(value: t.Any) -> str:
     return "unset" if value is None else repr(value)
 
 
@@ -257,5 +259,5 @@ def is_ready(node: Node) -> bool:
 
 
 def kubelet_version(node: Node) -> str:
-    """What the node's kubelet says of its version; empty before one has reported."""
+    """The version that the node's kubelet reports; empty before one has reported."""
     return str(node.get("status", {}).get("nodeInfo", {}).get("kubeletVersion", ""))

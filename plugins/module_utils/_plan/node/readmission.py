@@ -30,7 +30,7 @@ class Conditions:
     """What a node offers to pods. allocatable: what is counted, by name; PODS among it bounds their number.
 
     forbids: whether it no longer allows a kernel parameter. devices: the names of what the kubelet's device manager gives out.
-    gives_again: whether the kubelet gives CPUs and memory again at its start to pods that have them as a whole.
+    reallocates: whether the kubelet gives CPUs and memory again at its start to pods that have them as a whole.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Conditions:
     allocatable: t.Mapping[str, Fraction]
     forbids: t.Callable[[str], bool] = lambda sysctl: False
     devices: t.Collection[str] = ()
-    gives_again: bool = False
+    reallocates: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Rejection:
 @dataclasses.dataclass(frozen=True)
 class Losses:
     """What became of pods that ran before a restart. watched: how many those are. lost: that their kubelet rejected or stopped for good.
-    restarted: with a container that it ended. deleted: the names of those that do not exist any more, which tells nothing of the kubelet:
+    restarted: with a container that it ended. deleted: the names of those that do not exist any more, which shows nothing of the kubelet:
     the controllers of DaemonSets and StatefulSets delete within a second what it rejected. unknown: the names of those with a container that
     ended, and nothing shows how: the node was restarted meanwhile, or the container was replaced more than once."""
 
@@ -67,7 +67,7 @@ class Losses:
     unknown: t.Sequence[str]
 
 
-def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
+def find_rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
     """The pods of a node that a restarted kubelet would reject."""
     rejections = []
     left = dict(node.allocatable)
@@ -75,19 +75,21 @@ def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
     for pod in sorted(found, key=lambda pod: (not pods.is_static(pod), pod["metadata"].get("creationTimestamp") or "")):
         if not pods.is_active(pod):
             continue
-        takes = {name: amount for name, amount in {**pods.sum_requests(pod), PODS: Fraction(1)}.items() if name in left}
+        requests = {
+            name: amount for name, amount in {**pods.sum_requests(pod), PODS: Fraction(1)}.items() if name in left
+        }
         reason = (
             _taint_reason(pod, node)
             or affinity_reason(pod, node.name, node.labels)
             or _sysctl_reason(pod, node)
-            or _device_reason(pod, takes, node)
+            or _device_reason(pod, requests, node)
             or _pod_level_reason(pod, node)
-            or _resource_reason({name: takes[name] for name in takes if name not in node.devices}, left)
+            or _resource_reason({name: requests[name] for name in requests if name not in node.devices}, left)
         )
         if reason:
             rejections.append(Rejection(pods.full_name(pod), reason))
         else:
-            left.update({name: left[name] - amount for name, amount in takes.items()})
+            left.update({name: left[name] - amount for name, amount in requests.items()})
     return rejections
 
 
@@ -100,8 +102,8 @@ def _taint_reason(pod: Pod, node: Conditions) -> str | None:
     return None
 
 
-def _device_reason(pod: Pod, takes: t.Iterable[str], node: Conditions) -> str | None:
-    for name in sorted(set(takes) & set(node.devices)):
+def _device_reason(pod: Pod, requests: t.Iterable[str], node: Conditions) -> str | None:
+    for name in sorted(set(requests) & set(node.devices)):
         idle = sorted(pods.containers_requesting(pod, name) - pods.running_containers(pod))
         if idle:
             return (
@@ -112,16 +114,16 @@ def _device_reason(pod: Pod, takes: t.Iterable[str], node: Conditions) -> str | 
 
 
 def _pod_level_reason(pod: Pod, node: Conditions) -> str | None:
-    if node.gives_again and pod["spec"].get("resources"):
+    if node.reallocates and pod["spec"].get("resources"):
         return "has resources as a whole, and its kubelet gives it other CPUs and memory at its start (PodLevelResourceManagers, before 1.38)"
     return None
 
 
-def _resource_reason(takes: t.Mapping[str, Fraction], left: t.Mapping[str, Fraction]) -> str | None:
+def _resource_reason(requests: t.Mapping[str, Fraction], left: t.Mapping[str, Fraction]) -> str | None:
     # A resource that the node does not have at all is none of the kubelet's business: it admits the pod.
-    for name, amount in sorted(takes.items()):
+    for name, amount in sorted(requests.items()):
         if amount > max(left[name], Fraction(0)):
-            return f"requests {_text(amount)} of {name}, {_text(max(left[name], Fraction(0)))} are left"
+            return f"requests {_as_text(amount)} of {name}, {_as_text(max(left[name], Fraction(0)))} are left"
     return None
 
 
@@ -131,12 +133,12 @@ def _sysctl_reason(pod: Pod, node: Conditions) -> str | None:
     return f"sets {', '.join(found)}, which is not allowed any more" if found else None
 
 
-def _text(amount: Fraction) -> str:
+def _as_text(amount: Fraction) -> str:
     return str(amount) if amount.denominator == 1 else f"{float(amount):.3g}"
 
 
 def affinity_reason(pod: Pod, name: str, labels: Labels) -> str | None:
-    """Why a node with this name and these labels is none of those that a pod asks for; None when it is one."""
+    """Why a node with this name and these labels is none of those that a pod selects; None when it is one."""
     for key, value in (pod["spec"].get("nodeSelector") or {}).items():
         if labels.get(key) != value:
             return f"selects nodes with {key}={value}"
@@ -161,10 +163,10 @@ def _term_matches(term: t.Mapping[str, t.Any], name: str, labels: Labels) -> boo
 Running = dict[str, dict[str, t.Any]]
 
 _KILLED = (137, 143)  # 128 and SIGKILL or SIGTERM, with which a container is ended
-_OF_THE_POD = ("DeadlineExceeded",)  # reasons that a kubelet writes for what a pod asked for
+_POD_REASONS = ("DeadlineExceeded",)  # reasons that a kubelet writes for what the pod itself requests
 
 
-def running(found: t.Iterable[Pod]) -> Running:
+def collect_running(found: t.Iterable[Pod]) -> Running:
     """The pods that run, by UID, each with C(pod), its name, and C(containers), the IDs of those that run by name."""
     return {
         pod["metadata"]["uid"]: {
@@ -180,7 +182,7 @@ def running(found: t.Iterable[Pod]) -> Running:
     }
 
 
-def losses(before: Running, found: t.Iterable[Pod]) -> Losses:
+def find_losses(before: Running, found: t.Iterable[Pod]) -> Losses:
     """What became of pods. before: as C(running) had them. found: all that are on their node now."""
     lost, restarted, unknown = [], [], []
     now = {pod["metadata"]["uid"]: pod for pod in found}
@@ -195,7 +197,7 @@ def losses(before: Running, found: t.Iterable[Pod]) -> Losses:
         pod = now.get(uid)
         if pod is None or pods.is_ending(pod):
             continue
-        reason = _why_lost(pod)
+        reason = _loss_reason(pod)
         if reason:
             lost.append(Rejection(entry["pod"], reason))
             continue
@@ -207,12 +209,12 @@ def losses(before: Running, found: t.Iterable[Pod]) -> Losses:
     return Losses(len(before), lost, restarted, deleted, unknown)
 
 
-def _why_lost(pod: Pod) -> str:
+def _loss_reason(pod: Pod) -> str:
     """Why a pod that ran has ended, where it did not end by itself."""
     status, spec = pod.get("status", {}), pod["spec"]
     phase, reason = status.get("phase"), status.get("reason")
     if phase == "Failed" and reason:
-        return "" if reason in _OF_THE_POD else f"{reason}: {status.get('message') or 'no message'}"
+        return "" if reason in _POD_REASONS else f"{reason}: {status.get('message') or 'no message'}"
     # The reason is lost when the containers of a rejected pod end well: seen with 1.37.2 and OutOfpods.
     restarts = spec.get("restartPolicy") == "Always" and not any("restartPolicy" in each for each in spec["containers"])
     return (
@@ -222,8 +224,8 @@ def _why_lost(pod: Pod) -> str:
     )
 
 
-def _ends(pod: Pod, container: str) -> list[dict[str, t.Any]]:
-    """What is reported of the end of a container, by its ID."""
+def _terminations(pod: Pod, container: str) -> list[dict[str, t.Any]]:
+    """The terminated states of a container, by its ID."""
     states = [each.get(key) or {} for each in pods.container_statuses(pod) for key in ("state", "lastState")]
     ends = [state["terminated"] for state in states if "terminated" in state]
     return [end for end in ends if end.get("containerID") == container]
@@ -234,7 +236,7 @@ def _was_ended(pod: Pod, container: str) -> bool:
     return any(
         end.get("reason") == "ContainerStatusUnknown"
         or (end.get("exitCode") in _KILLED and end.get("reason") != "OOMKilled")
-        for end in _ends(pod, container)
+        for end in _terminations(pod, container)
     )
 
 
@@ -244,4 +246,4 @@ def _is_known(pod: Pod, container: str) -> bool:
         "running" in (each.get("state") or {}) and each.get("containerID", "") == container
         for each in pods.container_statuses(pod)
     )
-    return runs or any(end.get("reason") != "Unknown" for end in _ends(pod, container))
+    return runs or any(end.get("reason") != "Unknown" for end in _terminations(pod, container))

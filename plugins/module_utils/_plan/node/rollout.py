@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the role C(node_resources) decides: which nodes one task serves, with what, and what became of each.
+"""What the role C(node_resources) decides: which nodes one task serves, with what, and the result of each.
 
 The desired state of a node stands in the settings of its host.
 """
@@ -48,7 +48,7 @@ Json = t.Mapping[str, t.Any]
 
 @dataclasses.dataclass(frozen=True)
 class NodeSettings:
-    """What the others have to know of a host. node: its name in Kubernetes. cluster: of the node, when it was asked. The desired state is by kind,
+    """What the others have to know of a host. node: its name in Kubernetes. cluster: of the node, when that was queried. The desired state is by kind,
     None where no variable names it."""
 
     node: str = ""
@@ -67,7 +67,7 @@ class NodeSettings:
 
 @dataclasses.dataclass(frozen=True)
 class NodesDecision(Decision):
-    """Of the step decide. served: the hosts that take part. api: who may ask the API for them, best first."""
+    """Of the step decide. served: the hosts that take part. api: who may query the API for them, best first."""
 
     served: t.Sequence[str] = ()
     excluded: t.Sequence[str] = ()
@@ -110,14 +110,14 @@ class Applied(StepResult):
 
     @property
     def failed_nodes(self) -> list[str]:
-        """The nodes of which a module said that it failed."""
+        """The nodes of which a module reports a failure."""
         results = [result for kind in TASKS if (result := self.of(kind))]
         return list(dict.fromkeys(node for result in results for node, each in result.nodes.items() if each.failed))
 
 
 @dataclasses.dataclass(frozen=True)
 class NodeOutcome:
-    """What became of one host, which is its report: by kind, None where it was not asked for. msg: why a host was not asked of that is unreachable."""
+    """The result of one host, which is its report: by kind, None where it was not desired. msg: why a host was skipped that is unreachable."""
 
     node: str | None = None
     taints: NodeResult | None = typed.field_of(NodeResult)
@@ -127,7 +127,7 @@ class NodeOutcome:
     msg: str = ""
 
     def of(self, kind: str) -> NodeResult | None:
-        """What became of one kind."""
+        """The result of one kind."""
         found: NodeResult | None = getattr(self, kind)
         return found
 
@@ -171,7 +171,7 @@ class NodeHost(HostResults[NodeSettings, ModuleResult]):
         return [*super().causes, *([refusal] if refusal else [])]
 
 
-def value_objection(variable: str, value: t.Any) -> str:
+def value_error(variable: str, value: t.Any) -> str:
     """Why no node could take the value of a variable of the role, which has the types of its specification; empty when one could."""
     kinds = {variable_of(kind.field): kind for kind in (taints.TAINTS, extended_resources.RESOURCES, labels.LABELS)}
     if variable not in kinds:
@@ -183,7 +183,7 @@ def value_objection(variable: str, value: t.Any) -> str:
     return ""
 
 
-def refusal(hosts: Hosts[NodeHost]) -> str:
+def run_refusal(hosts: Hosts[NodeHost]) -> str:
     """Why hosts cannot be served by one task; empty when they can."""
     different = rollout.different_settings(hosts, SHARED)
     if different:
@@ -208,7 +208,7 @@ def control_planes(hosts: Hosts[NodeHost]) -> list[str]:
     return [name for name, host in hosts.items() if host.settings.control_plane]
 
 
-def arguments(kind: str, hosts: Hosts[NodeHost]) -> dict[str, t.Any]:
+def module_arguments(kind: str, hosts: Hosts[NodeHost]) -> dict[str, t.Any]:
     """The options of one task for all hosts. kind: a key of TASKS."""
     settings = [host.settings for host in hosts.values()]
     identities = {each.node: each.cluster for each in settings if each.cluster}
@@ -219,13 +219,13 @@ def arguments(kind: str, hosts: Hosts[NodeHost]) -> dict[str, t.Any]:
     if kind == "taints":
         found["allow_eviction"] = settings[0].node_resources_allow_eviction
     if identities:
-        # By what the API is verified to be that of the nodes. One whose name stands in the inventory was not asked.
+        # By what the API is verified to be that of the nodes. One whose name stands in the inventory was not queried.
         found["cluster"] = clusters.expected_identity(identities)
     return found
 
 
 def unverified(hosts: Hosts[NodeHost], applied: Applied) -> list[str]:
-    """What the tasks could not verify, and whose API it is, where no node was asked. applied: the results of the tasks for all hosts."""
+    """What the tasks could not verify, and whose API it is, where no node was queried. applied: the results of the tasks for all hosts."""
     results = [result for kind in TASKS if (result := applied.of(kind))]
     found = [*applied.unverified, *(text for result in results for text in result.unverified)]
     if hosts and not any(host.settings.cluster for host in hosts.values()):
@@ -233,7 +233,7 @@ def unverified(hosts: Hosts[NodeHost], applied: Applied) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def keeping(settings: Json) -> dict[str, t.Any]:
+def settings_of_pass(settings: Json) -> dict[str, t.Any]:
     """The settings of a host, with its desired state by kind, None where no variable names it; without the keys for the two passes.
 
     The first of two passes leaves what they remove: by kind under C(preserved), in a field of the same name. That is not set to the value it had,
@@ -248,14 +248,14 @@ def keeping(settings: Json) -> dict[str, t.Any]:
     for kind, part in settings["preserved"].items():
         preserved, option = part[kind], found[kind]
         if kind == taints.TAINTS.field:
-            found[kind] = taints.without(option, preserved)
+            found[kind] = taints.without_preserved(option, preserved)
         else:
             found[kind] = {key: value for key, value in option.items() if key not in preserved}
     return found
 
 
-def without_api(down: t.Iterable[str]) -> str:
-    """What repairs kubelets that keep the API down, to be told with a failure; empty where all work. down: the hosts whose kubelets do not."""
+def api_repair_hint(down: t.Iterable[str]) -> str:
+    """What repairs kubelets that keep the API down, for the message of a failure; empty where all work. down: the hosts whose kubelets do not."""
     hosts = ", ".join(sorted(down))
     if not hosts:
         return ""
@@ -266,21 +266,21 @@ def without_api(down: t.Iterable[str]) -> str:
     )
 
 
-def outcome(host: NodeHost, applied: Applied) -> NodeOutcome:
-    """What became of one host. applied: the results of the tasks for all hosts."""
+def host_outcome(host: NodeHost, applied: Applied) -> NodeOutcome:
+    """The result of one host. applied: the results of the tasks for all hosts."""
     if host.end.report is not None:  # it has come to its end already
         return typed.parse(NodeOutcome, host.end.report)
     if host.start.excluded:
-        # Nothing was asked of the API for it.
+        # No request was sent to the API for it.
         return NodeOutcome(unreachable=True, msg=f"skipped, because it cannot be reached: {host.start.excluded}")
-    own = {kind: _of_node(host.settings, kind, applied) for kind in TASKS}
+    own = {kind: _node_result(host.settings, kind, applied) for kind in TASKS}
     return dataclasses.replace(NodeOutcome(host.settings.node), **t.cast("t.Any", own))  # by the names of its fields
 
 
-def _of_node(settings: NodeSettings, kind: str, applied: Applied) -> NodeResult | None:
+def _node_result(settings: NodeSettings, kind: str, applied: Applied) -> NodeResult | None:
     """What a task for all nodes did to one; None for one that did not run.
 
-    A task that failed as a whole says at most what it has planned for single nodes, so its message stands for each. One that did not run because
+    A task that failed as a whole reports at most what it has planned for single nodes, so its message stands for each. One that did not run because
     others failed before it has left something of a node that names it.
     """
     result = applied.of(kind)
@@ -300,7 +300,7 @@ def _of_node(settings: NodeSettings, kind: str, applied: Applied) -> NodeResult 
 
 
 def variable_of(kind: str) -> str:
-    """The variable that says all of what a task changes."""
+    """The variable with the desired state of a task."""
     return f"node_resources_{_VARIABLES.get(kind, kind)}"
 
 

@@ -20,14 +20,14 @@ from .plan import Keys, Kind, Node
 NO_EXECUTE = "NoExecute"
 
 
-def identity(key: str, effect: str) -> str:
+def taint_key(key: str, effect: str) -> str:
     """How a taint is known."""
     return f"{key}:{effect}"
 
 
-def taint_of(known_as: str, value: str) -> Taint:
+def taint_of(identity: str, value: str) -> Taint:
     """A taint as Kubernetes writes it."""
-    key, _colon, effect = known_as.rpartition(":")
+    key, _colon, effect = identity.rpartition(":")
     return {"key": key, **({"value": value} if value else {}), "effect": effect}
 
 
@@ -35,14 +35,14 @@ def _parse(option: t.Sequence[t.Mapping[str, t.Any]], state: str) -> Keys:
     values: Keys = {}
     for entry in option:
         key = node_names.check_taint(entry["key"])
-        wanted = _wanted_value(key, entry)
-        if wanted is not None and not entry["effect"] and state == "present":
+        value = _desired_value(key, entry)
+        if value is not None and not entry["effect"] and state == "present":
             raise Refusal(f"taints: {key} needs an effect ({', '.join(node_names.EFFECTS)}) to be set.")
         for effect in _effects(entry):
-            known_as = identity(key, effect)
-            if values.get(known_as, wanted) != wanted:
-                raise Refusal(f"taints: {known_as} is set twice, with different values.")
-            values[known_as] = wanted
+            identity = taint_key(key, effect)
+            if values.get(identity, value) != value:
+                raise Refusal(f"taints: {identity} is set twice, with different values.")
+            values[identity] = value
     return values
 
 
@@ -51,20 +51,22 @@ def _effects(entry: t.Mapping[str, t.Any]) -> t.Sequence[str]:
     return [entry["effect"]] if entry.get("effect") else node_names.EFFECTS
 
 
-def _wanted_value(key: str, entry: t.Mapping[str, t.Any]) -> str | None:
+def _desired_value(key: str, entry: t.Mapping[str, t.Any]) -> str | None:
     if entry["state"] == "absent":
         return None
     # A taint without a value and one with an empty value are the same to Kubernetes.
     return "" if entry["value"] is None else node_names.text_value("taints", key, entry["value"])
 
 
-def without(option: t.Sequence[t.Mapping[str, t.Any]], kept: t.Container[str]) -> list[t.Mapping[str, t.Any]]:
-    """The option without the removal of what is kept. kept: what the taints are known as."""
+def without_preserved(
+    option: t.Sequence[t.Mapping[str, t.Any]], preserved: t.Container[str]
+) -> list[t.Mapping[str, t.Any]]:
+    """The option without the removal of some taints. preserved: their identities."""
     found: list[t.Mapping[str, t.Any]] = []
     for entry in option:
         if entry.get("state") == "absent":
             named = [{**entry, "effect": effect} for effect in _effects(entry)]
-            found += [each for each in named if identity(each["key"], each["effect"]) not in kept]
+            found += [each for each in named if taint_key(each["key"], each["effect"]) not in preserved]
         else:
             found.append(entry)
     return found
@@ -78,21 +80,21 @@ def of_node(node: Node) -> list[Taint] | None:
 
 def live(node: Node) -> Keys:
     """The values of a node's taints."""
-    return {identity(taint["key"], taint["effect"]): taint.get("value") or "" for taint in of_node(node) or []}
+    return {taint_key(taint["key"], taint["effect"]): taint.get("value") or "" for taint in of_node(node) or []}
 
 
-def _part(node: Node, keys: t.Container[str]) -> list[Taint]:
-    return [taint for taint in of_node(node) or [] if identity(taint["key"], taint["effect"]) in keys]
+def _select(node: Node, keys: t.Container[str]) -> list[Taint]:
+    return [taint for taint in of_node(node) or [] if taint_key(taint["key"], taint["effect"]) in keys]
 
 
-def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.PatchOperation]:
+def _make_edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.PatchOperation]:
     if not changes:
         return []
     before = of_node(node)
     changed = {change.key: change.after for change in changes}
     # Taints of others stay as they are, with what else they hold, such as the time they were added.
-    after = [taint for taint in before or [] if identity(taint["key"], taint["effect"]) not in changed]
-    after += [taint_of(known_as, value) for known_as, value in changed.items() if value is not None]
+    after = [taint for taint in before or [] if taint_key(taint["key"], taint["effect"]) not in changed]
+    after += [taint_of(identity, value) for identity, value in changed.items() if value is not None]
     return json_patch.edit_value(("spec", "taints"), before, after or None)
 
 
@@ -112,8 +114,8 @@ TAINTS = Kind(
     subresource="",
     parse=_parse,
     live=live,
-    part=_part,
-    edits=_edits,
+    part=_select,
+    edits=_make_edits,
     visible=live,
 )
 
@@ -136,17 +138,17 @@ class Eviction:
         return f"{self.pod} ({', '.join(notes)})"
 
 
-def evicted(found: t.Iterable[Pod], taints: t.Sequence[Taint]) -> list[Eviction]:
+def find_evictions(found: t.Iterable[Pod], taints: t.Sequence[Taint]) -> list[Eviction]:
     """The pods of a node that new taints evict, the cluster's network and name service first."""
-    going = []
+    evictions = []
     for pod in sorted(found, key=lambda pod: (-pods.priority(pod), pods.full_name(pod))):
-        after = _patience(pod, taints)
+        after = _tolerated_seconds(pod, taints)
         if after is not None and pods.is_active(pod):
-            going.append(Eviction(pods.full_name(pod), after, pods.controller_kind(pod)))
-    return going
+            evictions.append(Eviction(pods.full_name(pod), after, pods.controller_kind(pod)))
+    return evictions
 
 
-def _patience(pod: Pod, taints: t.Sequence[Taint]) -> int | None:
+def _tolerated_seconds(pod: Pod, taints: t.Sequence[Taint]) -> int | None:
     """Seconds that a pod stays beside taints; None: for ever."""
     limits: list[int] = []
     for taint in taints:

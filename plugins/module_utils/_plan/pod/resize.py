@@ -50,7 +50,7 @@ class PodPlan:
 
 
 def parse_desired(containers: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, dict[str, str]]:
-    """What is asked of which containers. Raises Refusal for what no running pod can be given."""
+    """The desired amounts by container. Raises Refusal for what no running pod can be given."""
     option_values.refuse_duplicates("containers", [entry["name"] for entry in containers])
     return {entry["name"]: _parse_amounts(entry["name"], entry.get("resources") or {}) for entry in containers}
 
@@ -158,17 +158,19 @@ def plan(pod: Pod, desired: Desired, *, allow_restart: bool) -> PodPlan:
         for before in [amounts_of(found[container][1]).get(field)]
         if not quantities.is_equal(before, after)
     )
-    restarts = _restarts(found, operations)
+    restarts = _find_restarts(found, operations)
     if restarts and not allow_restart:
-        told = "; ".join(f"{container} (for {', '.join(why)})" for container, why in restarts.items())
+        containers_text = "; ".join(f"{container} (for {', '.join(why)})" for container, why in restarts.items())
         raise Refusal(
-            f"this would restart its container {told}, because resizePolicy says RestartContainer. Nothing was changed in"
+            f"this would restart its container {containers_text}, because resizePolicy says RestartContainer. Nothing was changed in"
             " this pod. Set allow_restart, with max_unavailable, or leave that resource out."
         )
     return PodPlan(operations, strategic_patch(pod, found, operations), tuple(restarts))
 
 
-def _restarts(found: t.Mapping[str, tuple[str, Container]], operations: t.Iterable[Change]) -> dict[str, list[str]]:
+def _find_restarts(
+    found: t.Mapping[str, tuple[str, Container]], operations: t.Iterable[Change]
+) -> dict[str, list[str]]:
     """The containers that a change restarts, each with the resources because of which it does."""
     restarts: dict[str, list[str]] = {}
     for operation in operations:
@@ -204,7 +206,7 @@ def amounts_after(pod: Pod, operations: t.Iterable[Change]) -> dict[str, dict[st
     return after
 
 
-def shown(amounts: t.Mapping[str, Amounts]) -> dict[str, t.Any]:
+def format_amounts(amounts: t.Mapping[str, Amounts]) -> dict[str, t.Any]:
     """Amounts of containers in Kubernetes' form, for a diff."""
     return {
         container: {

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What became of a resize: what a pod's status says of it, and what the API server's refusal means."""
+"""The state of a resize: by the status of a pod, or by the refusal of the API server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ADVICE_BURSTABLE = (
     "A Guaranteed pod needs requests that equal the limits, for cpu and memory of all its containers, and a Burstable pod must not"
     " become one: leave one of its requests below its limit, or one of them without a limit"
 )
-# What there is to do about what the API server says.
+# The advice on messages of the API server.
 _ADVICE = (
     (
         re.compile("memory limits cannot be decreased"),
@@ -65,39 +65,39 @@ _ADVICE = (
 
 @dataclasses.dataclass(frozen=True)
 class ResizeState:
-    """What the kubelet has made of a desired state. outcome: RESIZED when all is done. reason: else why not, mostly in its own words."""
+    """What the kubelet has made of a desired state. outcome: RESIZED when all is done. reason: else why not, mostly from its message."""
 
     outcome: str
     reason: str = ""
 
 
-def refusal(words: str, pod: Pod | None = None) -> tuple[str, str]:
-    """What an API server's refusal means: the outcome, and its words with what there is to do. pod: the one that is not resized."""
-    outcome = INFEASIBLE if _NO_ROOM.search(words) else REFUSED
-    qos = _QOS.search(words)
+def interpret_refusal(message: str, pod: Pod | None = None) -> tuple[str, str]:
+    """The meaning of a refusal by the API server: the outcome, and its message with advice. pod: the one that is not resized."""
+    outcome = INFEASIBLE if _NO_ROOM.search(message) else REFUSED
+    qos = _QOS.search(message)
     if qos:
         name = ((pod or {}).get("status") or {}).get("qosClass") or qos.group("name")
         advice = _ADVICE_BY_CLASS.get(name, _ADVICE_BURSTABLE)
     else:
-        advice = next((text for pattern, text in _ADVICE if pattern.search(words)), "")
-    return outcome, f"{words.rstrip('.')}. {advice}.".replace(". .", ".") if advice else words
+        advice = next((text for pattern, text in _ADVICE if pattern.search(message)), "")
+    return outcome, f"{message.rstrip('.')}. {advice}.".replace(". .", ".") if advice else message
 
 
-def _pending(pod: Pod, doubted: t.Collection[t.Any]) -> ResizeState | None:
-    """Why the kubelet has not made a pod what its spec says, as far as it tells; None when all that it tells is done.
+def _pending_state(pod: Pod, stale_conditions: t.Collection[t.Any]) -> ResizeState | None:
+    """Why the kubelet has not made a pod what its spec says, as far as it reports; None when all that it reports is done.
 
-    doubted: conditions from before the last change. Where a condition does not say to which generation it belongs, such a one may
+    stale_conditions: conditions from before the last change. Where a condition does not have its generation, such a one may
     be the old one.
     """
     status = pod.get("status") or {}
     for condition in resize_conditions(pod):
-        if not _is_fresh(condition, pod, doubted):
+        if not _is_fresh(condition, pod, stale_conditions):
             continue
         reason, words = condition.get("reason") or "", condition.get("message") or ""
-        told = ": ".join(filter(None, (reason, words)))
+        message = ": ".join(filter(None, (reason, words)))
         if condition["type"] == _PENDING:
-            return ResizeState(_WAITS.get(reason, IN_PROGRESS), told)
-        return ResizeState(IN_PROGRESS, told or "the kubelet is resizing it")
+            return ResizeState(_WAITS.get(reason, IN_PROGRESS), message)
+        return ResizeState(IN_PROGRESS, message or "the kubelet is resizing it")
     # Up to 1.32 there is this field, without words.
     former = status.get("resize")
     if former:
@@ -108,29 +108,29 @@ def _pending(pod: Pod, doubted: t.Collection[t.Any]) -> ResizeState | None:
     return None
 
 
-def _is_fresh(condition: t.Mapping[str, t.Any], pod: Pod, doubted: t.Collection[t.Any]) -> bool:
+def _is_fresh(condition: t.Mapping[str, t.Any], pod: Pod, stale_conditions: t.Collection[t.Any]) -> bool:
     generation, observed = pod["metadata"].get("generation"), condition.get("observedGeneration")
     if generation and observed:
         return bool(observed >= generation)
-    return condition not in doubted
+    return condition not in stale_conditions
 
 
 def resize_conditions(pod: Pod) -> list[t.Any]:
-    """What a pod says of resizes: first of one that waits, then of one under way."""
+    """The conditions of a pod about resizes: first of one that waits, then of one under way."""
     found = (pod.get("status") or {}).get("conditions") or []
     return [condition for kind in (_PENDING, _PROGRESS) for condition in found if condition.get("type") == kind]
 
 
-def state(pod: Pod, desired: Desired, doubted: t.Collection[t.Any] = ()) -> ResizeState:
-    """Whether a pod's containers have what was asked for, by what the kubelet says of them."""
-    told = _pending(pod, doubted)
-    if told:
-        return told
-    missing = _missing(pod, desired)
+def resize_state(pod: Pod, desired: Desired, stale_conditions: t.Collection[t.Any] = ()) -> ResizeState:
+    """Whether a pod's containers have the desired amounts, by the status that the kubelet reports."""
+    pending = _pending_state(pod, stale_conditions)
+    if pending:
+        return pending
+    missing = _missing_amounts(pod, desired)
     return ResizeState(IN_PROGRESS, "; ".join(missing)) if missing else ResizeState(RESIZED)
 
 
-def _missing(pod: Pod, desired: Desired) -> list[str]:
+def _missing_amounts(pod: Pod, desired: Desired) -> list[str]:
     """What the containers do not have yet: one text for each amount."""
     lacks = []
     for container, amounts in desired.items():
@@ -143,15 +143,15 @@ def _missing(pod: Pod, desired: Desired) -> list[str]:
             continue
         has = amounts_of(status)
         lacks += [
-            f"{field} of {container} should be {wanted} and is {has.get(field, 'unset')}"
-            for field, wanted in amounts.items()
-            if not _shows(field, has.get(field), wanted)
+            f"{field} of {container} should be {desired_amount} and is {has.get(field, 'unset')}"
+            for field, desired_amount in amounts.items()
+            if not _displays_amount(field, has.get(field), desired_amount)
         ]
     return lacks
 
 
 def _is_finished(pod: Pod, container: str, status: t.Mapping[str, t.Any]) -> bool:
-    """Whether an init container is done: its status says no more what it had. A sidecar never is, nor what failed and is tried again."""
+    """Whether an init container is done: its status does not have its amounts any more. A sidecar never is, nor what failed and is tried again."""
     ended = (status.get("state") or {}).get("terminated") or {}
     return ended.get("exitCode") == 0 and any(
         entry["name"] == container and entry.get("restartPolicy") != "Always"
@@ -160,7 +160,7 @@ def _is_finished(pod: Pod, container: str, status: t.Mapping[str, t.Any]) -> boo
 
 
 def _why_unknown(status: t.Mapping[str, t.Any]) -> str:
-    """Why it is unknown what a container has; empty when its status says."""
+    """Why it is unknown what a container has; empty when its status has it."""
     states = status.get("state") or {}
     if "running" not in states:
         reason = next((entry.get("reason") for entry in states.values() if entry and entry.get("reason")), "")
@@ -172,34 +172,34 @@ def _why_unknown(status: t.Mapping[str, t.Any]) -> str:
     )
 
 
-def overwritten(pod: Pod, desired: Desired) -> list[str]:
-    """What a pod is not meant to have any more: one text for each amount that another client changed since it was sent."""
+def find_overwritten(pod: Pod, desired: Desired) -> list[str]:
+    """The amounts of a pod that are not the desired ones any more: one text for each amount that another client changed since it was sent."""
     found = containers_of(pod["spec"])
     return [
         f"{field} of {container} is {has.get(field, 'unset')}"
         for container, amounts in desired.items()
         for has in [amounts_of(found[container][1])]
-        for field, wanted in amounts.items()
-        if not _is(field, has.get(field), wanted)
+        for field, desired_amount in amounts.items()
+        if not _has_amount(field, has.get(field), desired_amount)
     ]
 
 
-def _is(field: str, has: str | None, wanted: str) -> bool:
-    """Whether a specification has an amount. Templates may say what is finer than Kubernetes counts."""
-    return quantities.parse(has or "0") in (quantities.parse(wanted), _counted(field, wanted))
+def _has_amount(field: str, has: str | None, desired_amount: str) -> bool:
+    """Whether a specification has an amount. Templates may have amounts finer than Kubernetes counts."""
+    return quantities.parse(has or "0") in (quantities.parse(desired_amount), _rounded(field, desired_amount))
 
 
-def _shows(field: str, has: str | None, wanted: str) -> bool:
+def _displays_amount(field: str, has: str | None, desired_amount: str) -> bool:
     """Whether a status shows an amount."""
-    # A memory request is nothing that a running container has. Of one that is reverted the kubelet goes on to tell the former.
-    if field == "requests.memory" and quantities.parse(wanted) == 0:
+    # A memory request is nothing that a running container has. Of one that is reverted the kubelet still reports the former.
+    if field == "requests.memory" and quantities.parse(desired_amount) == 0:
         return True
-    least = max(_counted(field, wanted), _LEAST.get(field, Fraction(0)))
-    return _is(field, has, wanted) or (has is not None and quantities.parse(has) == least)
+    least = max(_rounded(field, desired_amount), _LEAST.get(field, Fraction(0)))
+    return _has_amount(field, has, desired_amount) or (has is not None and quantities.parse(has) == least)
 
 
-def _counted(field: str, wanted: str) -> Fraction:
-    return quantities.round_up(quantities.parse(wanted), STEPS[field.partition(".")[2]])
+def _rounded(field: str, desired_amount: str) -> Fraction:
+    return quantities.round_up(quantities.parse(desired_amount), STEPS[field.partition(".")[2]])
 
 
 def _container_statuses(pod: Pod) -> dict[str, t.Mapping[str, t.Any]]:
@@ -207,7 +207,7 @@ def _container_statuses(pod: Pod) -> dict[str, t.Mapping[str, t.Any]]:
     return {entry["name"]: entry for place in _STATUSES for entry in status.get(place) or []}
 
 
-def restarted(before: Pod, after: Pod) -> list[str]:
+def find_restarted(before: Pod, after: Pod) -> list[str]:
     """The containers that were restarted in between."""
     earlier = _container_statuses(before)
     return [

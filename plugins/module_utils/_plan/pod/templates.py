@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The templates from which controllers make pods, held against the pods that run: a resize changes the pods alone."""
+"""The templates from which controllers make pods, compared with the pods that run: a resize changes the pods alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OPERATORS = {
 
 @dataclasses.dataclass(frozen=True)
 class TemplateDifference:
-    """One amount in which pods and their template differ. template: what that says. pods: what they have instead, each amount once.
+    """One amount in which pods and their template differ. template: the amount in it. pods: what they have instead, each amount once.
     None for none.
     """
 
@@ -54,7 +54,7 @@ def path_of(namespace: str, kind: str, name: str) -> str:
     return f"/apis/apps/v1/namespaces/{namespace}/{PATHS[kind]}/{name}"
 
 
-def maker(thing: t.Mapping[str, t.Any]) -> tuple[str, str] | None:
+def controller_of(thing: t.Mapping[str, t.Any]) -> tuple[str, str] | None:
     """Kind and name of what made a pod or a ReplicaSet, when that has a template of its own."""
     for owner in thing["metadata"].get("ownerReferences") or []:
         if owner.get("controller") and owner["kind"] in PATHS and str(owner.get("apiVersion", "")).startswith("apps/"):
@@ -62,7 +62,7 @@ def maker(thing: t.Mapping[str, t.Any]) -> tuple[str, str] | None:
     return None
 
 
-def other_makers(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
+def other_controllers(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
     """What else made pods, as kind and name. A kubelet made those of static pods, which have none."""
     owners = [
         owner for pod in found for owner in pod["metadata"].get("ownerReferences") or [] if owner.get("controller")
@@ -70,19 +70,19 @@ def other_makers(found: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
     names = [
         f"{owner['kind']} {owner['name']}"
         for owner in owners
-        if owner["kind"] != "Node" and maker({"metadata": {"ownerReferences": [owner]}}) is None
+        if owner["kind"] != "Node" and controller_of({"metadata": {"ownerReferences": [owner]}}) is None
     ]
     return list(dict.fromkeys(names))
 
 
-def is_made_by(thing: t.Mapping[str, t.Any], uids: t.Collection[str]) -> bool:
+def is_controlled_by(thing: t.Mapping[str, t.Any], uids: t.Collection[str]) -> bool:
     """Whether one of these is the controller of a pod or a ReplicaSet."""
     owners = thing["metadata"].get("ownerReferences") or []
     return any(owner.get("controller") and owner.get("uid") in uids for owner in owners)
 
 
 def selector_text(selector: t.Mapping[str, t.Any]) -> str:
-    """A controller's selector in the form in which a list is asked for."""
+    """A controller's selector in the form of the query of a list."""
     terms = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
     terms += [
         _OPERATORS[entry["operator"]].format(key=entry["key"], values=",".join(entry.get("values") or []))
@@ -94,31 +94,35 @@ def selector_text(selector: t.Mapping[str, t.Any]) -> str:
 def desired_of(controller: Controller, only: t.Collection[str] | None) -> dict[str, dict[str, str]]:
     """What the containers of a pod have that is made from a template. only: the names of some of them."""
     spec = controller["spec"]["template"]["spec"]
-    found = {name: _made(container) for name, (_place, container) in pod_resize.containers_of(spec).items()}
+    found = {
+        name: _effective_amounts(container) for name, (_place, container) in pod_resize.containers_of(spec).items()
+    }
     return {name: amounts for name, amounts in found.items() if amounts and (only is None or name in only)}
 
 
-def _made(container: pod_resize.Container) -> dict[str, str]:
+def _effective_amounts(container: pod_resize.Container) -> dict[str, str]:
     """A pod's request is its limit where the template names only that."""
     own = pod_resize.amounts_of(container)
     implied = {f"requests.{name}": own[f"limits.{name}"] for name in RESIZABLE if f"limits.{name}" in own}
     return {**implied, **own}
 
 
-def differences(
+def find_differences(
     controller: Controller, desired: Desired, running: t.Iterable[t.Mapping[str, Amounts]]
 ) -> tuple[TemplateDifference, ...]:
-    """Where running pods differ from the template, in what it says and in what was asked for. What else pods have, admission
+    """Where running pods differ from the template, in its amounts and in the desired ones. What else pods have, admission
     gave them, and it will do so again. running: the amounts of each pod's containers."""
     template, everyone = desired_of(controller, None), list(running)
     found = []
     for container in pod_resize.containers_of(controller["spec"]["template"]["spec"]):
-        said = template.get(container, {})
-        for field in dict.fromkeys([*said, *desired.get(container, {})]):
-            has = [own[container].get(field) for own in everyone if container in own]
-            others = _distinct(amount for amount in has if not quantities.is_equal(amount, said.get(field)))
+        template_amounts = template.get(container, {})
+        for field in dict.fromkeys([*template_amounts, *desired.get(container, {})]):
+            actual = [own[container].get(field) for own in everyone if container in own]
+            others = _distinct(
+                amount for amount in actual if not quantities.is_equal(amount, template_amounts.get(field))
+            )
             if others:
-                found.append(TemplateDifference(field, container, said.get(field), tuple(others)))
+                found.append(TemplateDifference(field, container, template_amounts.get(field), tuple(others)))
     return tuple(found)
 
 
@@ -129,19 +133,19 @@ def _distinct(amounts: t.Iterable[str | None]) -> list[str | None]:
     return list(found.values())
 
 
-def changes(controller: Controller, desired: Desired) -> tuple[Change, ...]:
-    """What has to change in a template so that new pods get what was asked for, and nothing else."""
+def template_changes(controller: Controller, desired: Desired) -> tuple[Change, ...]:
+    """What has to change in a template so that new pods get the desired amounts, and nothing else."""
     known = pod_resize.containers_of(controller["spec"]["template"]["spec"])
     return tuple(
         Change(field, container, before, after)
         for container, amounts in desired.items()
         if container in known  # a container that admission put into the pods is in no template
-        for field, before, after in _changes(known[container][1], amounts)
+        for field, before, after in _amount_changes(known[container][1], amounts)
     )
 
 
-def _changes(container: pod_resize.Container, amounts: Amounts) -> list[tuple[str, str | None, str]]:
-    made, named = _made(container), pod_resize.amounts_of(container)
+def _amount_changes(container: pod_resize.Container, amounts: Amounts) -> list[tuple[str, str | None, str]]:
+    made, named = _effective_amounts(container), pod_resize.amounts_of(container)
     found = [
         (field, made.get(field), after)
         for field, after in amounts.items()
@@ -156,14 +160,14 @@ def _changes(container: pod_resize.Container, amounts: Amounts) -> list[tuple[st
     return found
 
 
-def patch(controller: Controller, operations: t.Iterable[Change]) -> dict[str, t.Any]:
+def template_patch(controller: Controller, operations: t.Iterable[Change]) -> dict[str, t.Any]:
     """The strategic merge patch that makes changes of a template."""
     known = pod_resize.containers_of(controller["spec"]["template"]["spec"])
     merged = pod_resize.strategic_patch(controller, known, operations)
     return {"metadata": merged["metadata"], "spec": {"template": {"spec": merged["spec"]}}}
 
 
-def rollout(kind: str, controller: Controller) -> str:
+def describe_rollout(kind: str, controller: Controller) -> str:
     """What Kubernetes does when the template of a controller changes."""
     spec = controller["spec"]
     if kind == DEPLOYMENT:

@@ -78,13 +78,13 @@ def proxy_config(data: Json, gates: t.Mapping[str, t.Any]) -> str:
 
 
 def proxy_verdict(status: int, output: str) -> Verdict:
-    """What kube-proxy said that was started with that file."""
+    """The verdict of the kube-proxy that was started with that file."""
     accepts = f"stat {rehearsal.MISSING_FILE}: no such file or directory" in output
     return refusals.verdict_of(KUBE_PROXY, status, output, accepts=accepts)
 
 
 def proxy_findings(text: str) -> list[Finding]:
-    """What is to be known of kube-proxy's configuration, whatever its program says. Raises NotChecked where it cannot be read."""
+    """What is to be known of kube-proxy's configuration, whatever its program prints. Raises NotChecked where it cannot be read."""
     if parse_proxy(text).get("mode") != _MODE:
         return []
     message = "its mode ipvs is deprecated: Kubernetes 1.40 disables it by default, and 1.43 removes it. Move to nftables before that."
@@ -92,7 +92,7 @@ def proxy_findings(text: str) -> list[Finding]:
 
 
 def broken_proxy(text: str, setting: tuple[str, str] | None, message: str) -> Finding:
-    """What the new kube-proxy refuses. setting: field and key; None where its words do not tell."""
+    """What the new kube-proxy refuses. setting: field and key; None where its message does not name it."""
     field, key = setting or ("", "")
     line = _line(text, ("featureGates", key)) if field == GATES else None
     advice = "" if line is None else f"featureGates in the {_PROXY_SOURCE}"

@@ -57,34 +57,34 @@ def _line_of(text: str, key: str) -> int | None:
     return next(lines, None)
 
 
-def _plugins(data: t.Any) -> list[dict[str, t.Any]]:
+def _list_plugins(data: t.Any) -> list[dict[str, t.Any]]:
     """The admission plugins in a configuration."""
     plugins = data.get("plugins") if isinstance(data, dict) else None
     return [entry for entry in plugins if isinstance(entry, dict)] if isinstance(plugins, list) else []
 
 
-def _documents(data: t.Any) -> list[tuple[str, str]]:
+def _list_documents(data: t.Any) -> list[tuple[str, str]]:
     """The kind and API version of each configuration in a file: its own, and those of admission plugins that stand in it."""
     if not isinstance(data, dict):
         return []
     found = [(str(data.get("kind")), str(data.get("apiVersion")))]
-    return [*found, *(each for entry in _plugins(data) for each in _documents(entry.get("configuration")))]
+    return [*found, *(each for entry in _list_plugins(data) for each in _list_documents(entry.get("configuration")))]
 
 
 def plugin_files(path: str, content: bytes) -> list[str]:
     """The files of their own of the admission plugins in a file. path: of that one, to which theirs are relative. Raises KubeadmError."""
-    plugins = configuration.read(content, "configuration", _plugins)
+    plugins = configuration.read(content, "configuration", _list_plugins)
     files = [each.get("path") for each in plugins if each.get("configuration") is None]
     return [posixpath.join(posixpath.dirname(path), str(file)) for file in files if file]
 
 
-def ending(component: str, flag: str, path: str, content: bytes, target: str) -> list[Finding]:
+def find_ending(component: str, flag: str, path: str, content: bytes, target: str) -> list[Finding]:
     """The documents of a file whose API version has a stable successor in the target. flag: the argument that names the file. Raises KubeadmError."""
-    wanted = prerequisites.exact(target)
+    target_version = prerequisites.exact_version(target)
     findings = []
-    for kind, version in configuration.read(content, "configuration", _documents):
+    for kind, version in configuration.read(content, "configuration", _list_documents):
         stable, since = _STABLE.get(kind, (version, (0, 0)))
-        if version != stable and wanted is not None and wanted[:2] >= since:
+        if version != stable and target_version is not None and target_version[:2] >= since:
             message = f"{kind} has {version}, which ends: write {stable}, which {since[0]}.{since[1]} brought."
             findings.append(Finding(component, WARNS, message, "args", flag, file=path))
     return findings

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the API of a cluster tells about an upgrade that no node tells."""
+"""What is checked of an upgrade by the API of a cluster, and not on a node."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ Service = tuple[str, str]
 
 
 def deprecated_apis(metrics: str, target: str) -> t.Iterator[Finding]:
-    """APIs that clients still ask for and that the target does not serve.
+    """APIs that clients still request and that the target does not serve.
 
-    metrics: of the API server, as Prometheus reads them. Raises NotChecked, behind what is found, where they do not tell of all: they are none of an
-    API server, which leaves out what no client asked for and what its flags switch off alike.
+    metrics: of the API server, as Prometheus reads them. Raises NotChecked, behind what is found, where they are not complete: they are none of an
+    API server, which leaves out what no client requested and what its flags switch off alike.
     """
     if not _METRIC.search(metrics):
         raise NotChecked("what the API server returns as its metrics has no metric of an API server")
@@ -68,14 +68,14 @@ def deprecated_apis(metrics: str, target: str) -> t.Iterator[Finding]:
             f"the API server has metrics switched off (--disabled-metrics, or disabledMetrics), and shows no {_REQUESTED_NAME}. Remove that, or"
             " see its audit log for the annotation k8s.io/deprecated"
         )
-    wanted, unread = prerequisites.exact(target) or (), []
+    target_version, unread = prerequisites.exact_version(target) or (), []
     for text in _REQUESTED.findall(metrics):
         labels = dict(_LABEL.findall(text))
         release = _RELEASE.fullmatch(labels.get(_RELEASE_LABEL, "-"))
         name = "/".join(filter(None, (labels.get("group"), labels.get("version"), labels.get("resource"))))
         if release is None and labels.get(_RELEASE_LABEL) != "":  # empty: no release is known to end it
             unread.append(f"{name}: {labels.get(_RELEASE_LABEL)}")
-        if release is None or (int(release[1]), int(release[2])) > wanted[:2]:
+        if release is None or (int(release[1]), int(release[2])) > target_version[:2]:
             continue
         message = (
             f"clients asked for {name} since the API server was started, and {release[0]} no longer serves it. The audit log shows which (annotation"
@@ -88,10 +88,10 @@ def deprecated_apis(metrics: str, target: str) -> t.Iterator[Finding]:
         )
 
 
-class Closing(t.NamedTuple):
-    """A webhook that is asked about what an upgrade writes, and that refuses it when it does not answer.
+class FailClosedWebhook(t.NamedTuple):
+    """A webhook that matches what an upgrade writes, and that refuses it when it does not respond.
 
-    written: the resources. is_conditional: whether conditions in CEL, which are not judged here, may leave these out.
+    written: the resources. is_conditional: whether conditions in CEL, which are not evaluated here, may leave these out.
     """
 
     name: str
@@ -100,22 +100,22 @@ class Closing(t.NamedTuple):
     is_conditional: bool
 
 
-def closing_webhooks(configurations: t.Iterable[Json], labels: t.Mapping[str, Labels]) -> list[Closing]:
+def fail_closed_webhooks(configurations: t.Iterable[Json], labels: t.Mapping[str, Labels]) -> list[FailClosedWebhook]:
     """The webhooks with a Service that close. labels: of the C(NAMESPACES), by name."""
     return [
-        Closing(
+        FailClosedWebhook(
             str(webhook["name"]), (service["namespace"], service["name"]), written, bool(webhook.get("matchConditions"))
         )
         for configuration in configurations
         for webhook in configuration.get("webhooks") or []
         for service in [(webhook.get("clientConfig") or {}).get("service")]
-        for written in [_written(webhook, labels)]
+        for written in [_matched_resources(webhook, labels)]
         if service and written and webhook.get("failurePolicy", "Fail") == "Fail"
     ]
 
 
-def _written(webhook: Json, labels: t.Mapping[str, Labels]) -> tuple[str, ...]:
-    """What of an upgrade a webhook is asked about."""
+def _matched_resources(webhook: Json, labels: t.Mapping[str, Labels]) -> tuple[str, ...]:
+    """The resources that an upgrade writes and a webhook matches."""
     found = (
         resource
         for namespace, groups in _WRITTEN.items()
@@ -124,12 +124,12 @@ def _written(webhook: Json, labels: t.Mapping[str, Labels]) -> tuple[str, ...]:
         for group, resources in groups.items()
         for resource, operations in resources.items()
         if any(selector_matches(webhook.get("objectSelector"), each) for each in _LABELS.get(resource, ({},)))
-        and any(_is_asked(rule, namespace, group, resource, operations) for rule in webhook.get("rules") or [])
+        and any(_rule_matches(rule, namespace, group, resource, operations) for rule in webhook.get("rules") or [])
     )
     return tuple(dict.fromkeys(found))
 
 
-def _is_asked(rule: Json, namespace: str, group: str, resource: str, operations: t.Sequence[str]) -> bool:
+def _rule_matches(rule: Json, namespace: str, group: str, resource: str, operations: t.Sequence[str]) -> bool:
     return (
         rule.get("scope", _ANY) in (_ANY, "Cluster" if namespace == _CLUSTER_SCOPED else "Namespaced")
         and not {_ANY, group}.isdisjoint(rule.get("apiGroups") or [])
@@ -138,7 +138,7 @@ def _is_asked(rule: Json, namespace: str, group: str, resource: str, operations:
     )
 
 
-def silent_webhooks(webhooks: t.Iterable[Closing], ready: t.Container[Service]) -> list[Finding]:
+def unserved_webhooks(webhooks: t.Iterable[FailClosedWebhook], ready: t.Container[Service]) -> list[Finding]:
     """Those of them behind whose Service nothing is ready."""
     return [
         Finding(
@@ -155,12 +155,12 @@ def silent_webhooks(webhooks: t.Iterable[Closing], ready: t.Container[Service]) 
     ]
 
 
-def device_classes(classes: t.Iterable[Json], ours: t.Mapping[str, t.Collection[str]]) -> list[Finding]:
-    """DeviceClasses that offer a resource which this collection sets on nodes. ours: node -> the names of its resources."""
+def device_classes(classes: t.Iterable[Json], owned_resources: t.Mapping[str, t.Collection[str]]) -> list[Finding]:
+    """DeviceClasses that offer a resource which this collection sets on nodes. owned_resources: node -> the names of its resources."""
     found = []
     for each in classes:
         name = str((each.get("spec") or {}).get("extendedResourceName") or "")
-        nodes = sorted(node for node, resources in ours.items() if name in resources)
+        nodes = sorted(node for node, resources in owned_resources.items() if name in resources)
         if nodes:
             message = (
                 f"the DeviceClass {each['metadata']['name']} provides it too. Where a node has a number of it, that counts and the class does not."
@@ -195,7 +195,7 @@ def unchecked_kubelets(kubelets: t.Mapping[str, str], missing: t.Sequence[str], 
 
 
 def changed_meanwhile(before: str, after: str | None) -> t.Iterator[Finding]:
-    """A ClusterConfiguration that was written while nodes were checked with what it said before.
+    """A ClusterConfiguration that was written while nodes were checked with its content from before.
 
     before, after: its text; None where it was not read again, for which NotChecked is raised.
     """

@@ -4,7 +4,7 @@
 
 """What an upgrade is checked for, what is found of one setting or condition, and what was not checked.
 
-A check is a rehearsal by a program of the new version, or something that is read. One that was not made says nothing, so a cluster is not safe
+A check is a rehearsal by a program of the new version, or something that is read. One that was not made proves nothing, so a cluster is not safe
 without it, unless a person accepts that by its name. There is no name for all of them: what is new or was overlooked must not be accepted by habit.
 """
 
@@ -88,7 +88,7 @@ def applies(name: str, target: t.Sequence[int]) -> bool:
     return tuple(target[:2]) >= CHECKS[name].since
 
 
-def unrehearsed(name: str, reason: str, remedy: str | None = None) -> dict[str, str]:
+def unrehearsed_entry(name: str, reason: str, remedy: str | None = None) -> dict[str, str]:
     """What was not checked, as results and reports have it. remedy: other than that of the check."""
     usual = "check it with the others" if name.startswith(NODE) else CHECKS[name].remedy
     return {"name": name, "reason": reason.rstrip("."), "remedy": usual if remedy is None else remedy}
@@ -132,7 +132,7 @@ def stale_refusal(names: t.Iterable[str], missing: t.Collection[str], made: t.Co
 
 Json = dict[str, t.Any]
 
-# Impacts. A setting stays; vanishes and site brings it back; vanishes and nothing brings it back; or breaks the component. What changes nothing
+# The impact on a setting: it is kept; removed, and site sets it again; removed, and nothing sets it again; or it breaks the component. What changes nothing
 # and has to be known all the same is worth a warning.
 KEPT, REAPPLIED, REMOVED, BROKEN, WARNS = "kept", "reapplied", "removed", "broken", "warns"
 IMPACTS = (BROKEN, REMOVED, REAPPLIED, WARNS, KEPT)  # the worst first
@@ -152,7 +152,7 @@ class Finding:
     """What an upgrade does to one setting.
 
     component: a static pod, C(kubelet), or C(node) for what belongs to none. field, key: as in the modules; empty for what is no single setting.
-    impact: one of IMPACTS. message: the component's own words where it breaks. set_by: who set it; empty where that is no question. file, line:
+    impact: one of IMPACTS. message: the component's own message where it breaks. set_by: who set it; empty where that does not apply. file, line:
     where it is set; empty and None when unknown. variable: the one to change; empty when there is none.
     """
 
@@ -168,7 +168,7 @@ class Finding:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """What tells a setting from others on its node."""
+        """The identity of a setting on its node."""
         return self.component, self.field, self.key
 
 
@@ -198,18 +198,18 @@ class UpgradeFindings:
             self.checks.append(name)
 
     def skip(self, name: str, reason: str, remedy: str | None = None) -> None:
-        """Note what was not rehearsed, once for each reason. The arguments are those of C(unrehearsed)."""
-        entry = unrehearsed(name, reason, remedy)
+        """Record what was not rehearsed, once for each reason. The arguments are those of C(unrehearsed)."""
+        entry = unrehearsed_entry(name, reason, remedy)
         if entry not in self.not_rehearsed:
             self.not_rehearsed.append(entry)
 
     def note(self, component: str, what: str, verdict: Verdict) -> None:
-        """Note a rehearsal, and as findings what it warns of. what: C(generated), C(today) or C(desired)."""
+        """Record a rehearsal, and as findings what it warns of. what: C(generated), C(today) or C(desired)."""
         if verdict.verdict == SKIPPED:
             self.skip(component, verdict.message, "")  # whatever is there to start, its start is not rehearsed
             return
-        told = (Finding(component, WARNS, text) for text in verdict.warnings)
-        self.findings += [finding for finding in told if finding not in self.findings]
+        warnings = (Finding(component, WARNS, text) for text in verdict.warnings)
+        self.findings += [finding for finding in warnings if finding not in self.findings]
         self.rehearsed.append(
             {
                 "component": component,

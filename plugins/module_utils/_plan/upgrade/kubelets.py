@@ -29,7 +29,7 @@ _API_SERVER = "kube-apiserver"
 _FLAGS_FILE = "/var/lib/kubelet/kubeadm-flags.env"
 _OF_KUBEADM = ("/var/lib/kubelet/config.yaml", _FLAGS_FILE)
 # The minor version to which kubeadm upgrades -> the flags that it takes out of its file, because that kubelet has them no more.
-_TAKEN_OUT: dict[tuple[int, ...], tuple[str, ...]] = {(1, 35): ("pod-infra-container-image",)}
+_REMOVED_FLAGS: dict[tuple[int, ...], tuple[str, ...]] = {(1, 35): ("pod-infra-container-image",)}
 IDS_PER_POD = 65536  # the kubelet's default for userNamespaces.idsPerPod
 _IDS = 2**32
 _SUBORDINATES = "/etc/subuid"
@@ -41,7 +41,7 @@ _VARIABLES = {
 }
 
 
-def unchanged(state: State) -> KubeletPlan:
+def unchanged_plan(state: State) -> KubeletPlan:
     """A kubelet as its files make it, as a plan with which it is rehearsed."""
     layout = state.layout()
     own = next((file for file in state.fragments if posixpath.basename(file.path) == FRAGMENT), None)
@@ -49,18 +49,18 @@ def unchanged(state: State) -> KubeletPlan:
     return KubeletPlan(layout, layout, (), own if has_directory else None, (), (), state.record, ())
 
 
-def as_kubeadm_leaves(plan: KubeletPlan, target: tuple[int, ...]) -> KubeletPlan:
+def after_kubeadm_upgrade(plan: KubeletPlan, target: tuple[int, ...]) -> KubeletPlan:
     """A kubelet without the flags that kubeadm itself takes out of its own file in an upgrade to that minor version."""
     settings = plan.after.settings
     gone = [
         (ARGS, name)
-        for name in _TAKEN_OUT.get(target[:2], ())
+        for name in _REMOVED_FLAGS.get(target[:2], ())
         if [source.path for source in settings.sources(ARGS, name)] == [_FLAGS_FILE]
     ]
-    return without(plan, gone) if gone else plan
+    return without_settings(plan, gone) if gone else plan
 
 
-def values(layout: Layout) -> Values:
+def all_settings(layout: Layout) -> Values:
     """All settings, in the fields of the module C(kubelet)."""
     config = {
         kubelet_config.key_of(path): value for path, value in kubelet_config.flatten(layout.settings.config).items()
@@ -69,24 +69,26 @@ def values(layout: Layout) -> Values:
     return {GATES: layout.settings.gates(), CONFIG: config, ARGS: args}
 
 
-def broken(layout: Layout, blame: tuple[str, str] | None, message: str, *, by_site: bool, still_named: bool) -> Finding:
+def broken_setting(
+    layout: Layout, setting: tuple[str, str] | None, message: str, *, by_site: bool, still_named: bool
+) -> Finding:
     """What the new kubelet refuses.
 
     layout: the kubelet that was rehearsed. by_site: whether it is so only with the desired state. still_named: whether the desired state keeps
     what the collection set; otherwise site takes it away.
     """
-    told = f"site would not work after the upgrade: {message}" if by_site else message
-    if blame is None:
-        return Finding(KUBELET, BROKEN, told, set_by=INVENTORY if by_site else "")
-    field, key = blame
+    text = f"site would not work after the upgrade: {message}" if by_site else message
+    if setting is None:
+        return Finding(KUBELET, BROKEN, text, set_by=INVENTORY if by_site else "")
+    field, key = setting
     sources = layout.settings.sources(field, key)
     path, line = (sources[-1].path, sources[-1].line) if sources else ("", None)
     set_by = INVENTORY if by_site else _set_by(path)
     variable = _VARIABLES.get(field, "") if set_by in (INVENTORY, COLLECTION) else ""
     if set_by == COLLECTION and not still_named:
-        told, variable = f"{told}. The inventory no longer names it: run site before the upgrade", ""
+        text, variable = f"{text}. The inventory no longer names it: run site before the upgrade", ""
     return Finding(
-        KUBELET, BROKEN, told, field, key, set_by, "" if by_site else path, None if by_site else line, variable
+        KUBELET, BROKEN, text, field, key, set_by, "" if by_site else path, None if by_site else line, variable
     )
 
 
@@ -96,9 +98,9 @@ def _set_by(path: str) -> str:
     return KUBEADM if path in _OF_KUBEADM else OTHER
 
 
-def without(plan: KubeletPlan, blame: t.Iterable[tuple[str, str]]) -> KubeletPlan:
-    """The same kubelet without settings that were refused, to hear what else would be. Only for a rehearsal."""
-    gone = list(blame)
+def without_settings(plan: KubeletPlan, offending: t.Iterable[tuple[str, str]]) -> KubeletPlan:
+    """The same kubelet without settings that were refused, to find what else would be. Only for a rehearsal."""
+    gone = list(offending)
     staged = {change.path: change for change in plan.files}
     documents = []
     for document in plan.after.settings.documents:
@@ -144,8 +146,8 @@ def _without_flags(layout: Layout, gone: t.Iterable[tuple[str, str]]) -> t.Any:
                 if flag.name == flags.FEATURE_GATES:
                     arguments[_value_at(flag)] = _without_gate(arguments[_value_at(flag)], flag, key)
         elif field == ARGS:
-            taken = {index for flag in found if flag.name == key for index in (flag.index, _value_at(flag))}
-            arguments = [argument for index, argument in enumerate(arguments) if index not in taken]
+            indexes = {index for flag in found if flag.name == key for index in (flag.index, _value_at(flag))}
+            arguments = [argument for index, argument in enumerate(arguments) if index not in indexes]
     return tuple(arguments)
 
 
@@ -172,7 +174,7 @@ def gates_command(gates: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def gates_verdict(status: int, output: str) -> Verdict:
-    """What it said. Only its status tells: the usage behind an error may have any words."""
+    """Its verdict. Only its status counts: the usage behind an error may have any words."""
     return refusals.verdict_of(_API_SERVER, status, output, accepts=status == 0)
 
 

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What an upgrade needs: steps that Kubernetes supports, programs that are what they are said to be, certificates that outlast it.
+"""What an upgrade needs: steps that Kubernetes supports, programs of the right version, certificates that outlast it.
 
-kubeadm renews the certificates of a control plane in each upgrade, unless it is told --certificate-renewal=false. It renews no authority, and
+kubeadm renews the certificates of a control plane in each upgrade, unless it runs with --certificate-renewal=false. It renews no authority, and
 nothing that an authority outside of it has signed.
 """
 
@@ -24,8 +24,8 @@ _VERSION = re.compile(
 )
 _KUBELET_BEHIND = 3  # minor versions that a kubelet may be older than its API server
 _ETCD_FIRST = {(3, 6): (3, 5, 20)}  # the oldest release of the minor version before, from which etcd supports the step
-_CGROUP_V1_FAILS = (1, 35)  # from here on a kubelet has to be told that cgroup v1 is meant
-_CONTAINERD_ASKED = 2  # the first that tells its cgroup driver
+_CGROUP_V1_FAILS = (1, 35)  # from here on a kubelet needs an option to start with cgroup v1
+_REPORTING_CONTAINERD = 2  # the first that reports its cgroup driver
 _FALLBACK_ENDS = (1, 38)  # of the kubelet, for a runtime that does not
 _MEGABYTE = 1_000_000
 _SPACE, _FILES = 100 * _MEGABYTE, 100  # for manifests and certificates
@@ -45,19 +45,19 @@ _ELF, _MACHINE_AT, _BYTE_ORDER_AT, _BIG_ENDIAN = b"\x7fELF", 18, 5, 2
 HEADER_BYTES = 20
 
 
-def parse(text: str) -> Version | None:
+def parse_version(text: str) -> Version | None:
     """The version at the beginning of a text, such as C(v1.37.2), C(Kubernetes v1.37.2) or C(3.6.8-0); None where there is none."""
     match = _VERSION.match(text.strip())
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
-def exact(text: str) -> Version | None:
+def exact_version(text: str) -> Version | None:
     """The version that a text is and nothing else, such as C(1.37.2) or C(v1.37.2)."""
     match = re.fullmatch(_VERSION, text.strip())
-    return parse(text) if match and not text.strip().startswith(("Kubernetes", "etcd")) else None
+    return parse_version(text) if match and not text.strip().startswith(("Kubernetes", "etcd")) else None
 
 
-def shown(version: Version) -> str:
+def format_version(version: Version) -> str:
     """A version as it is written."""
     return ".".join(map(str, version))
 
@@ -67,45 +67,45 @@ def target_of(target: str, current: str) -> Version:
 
     Raises Refusal for one to which kubeadm does not upgrade that.
     """
-    wanted, found = exact(target), parse(current)
-    if wanted is None:
+    target_version, found = exact_version(target), parse_version(current)
+    if target_version is None:
         raise Refusal(f"invalid target {target!r}: must be a whole version, such as 1.37.2.")
     if found is None:
         raise Refusal(
             f"the ClusterConfiguration has kubernetesVersion {current!r}, which is not a version: repair {_REPAIR}."
         )
-    refuse_step(target, wanted, found, "the cluster has")
-    return wanted
+    refuse_step(target, target_version, found, "the cluster has")
+    return target_version
 
 
-def refuse_step(target: str, wanted: Version, found: Version, source: str) -> None:
+def refuse_step(target: str, target_version: Version, found: Version, source: str) -> None:
     """Raise Refusal where kubeadm does not upgrade one version to the other. source: what has the one that was found, such as C(the cluster has)."""
-    if wanted < found:
+    if target_version < found:
         raise Refusal(
-            f"invalid target {target}: must be {shown(found)}, which {source}, or newer. kubeadm does not downgrade."
+            f"invalid target {target}: must be {format_version(found)}, which {source}, or newer. kubeadm does not downgrade."
         )
-    if wanted[0] != found[0] or wanted[1] > found[1] + 1:
+    if target_version[0] != found[0] or target_version[1] > found[1] + 1:
         raise Refusal(
-            f"invalid target {target}: must be of {found[0]}.{found[1]} or {found[0]}.{found[1] + 1}, because {source} {shown(found)}"
+            f"invalid target {target}: must be of {found[0]}.{found[1]} or {found[0]}.{found[1] + 1}, because {source} {format_version(found)}"
             " and kubeadm upgrades by one minor version at a time. Check and make the step before it first."
         )
 
 
-def api_server_step(current: str, target: str) -> None:
-    """Raise Refusal where an API server is of a version that kubeadm does not upgrade to the target, whatever kubeadm-config says. current: its version
-    as it reports it, or the tag of its image; a text that is no version tells nothing."""
-    found, wanted = parse(current), exact(target)
-    if found and wanted:
-        refuse_step(target, wanted, found, "the API server has")
+def refuse_api_server_step(current: str, target: str) -> None:
+    """Raise Refusal where an API server is of a version that kubeadm does not upgrade to the target, whatever kubeadm-config has. current: its version
+    as it reports it, or the tag of its image; a text that is no version is ignored."""
+    found, target_version = parse_version(current), exact_version(target)
+    if found and target_version:
+        refuse_step(target, target_version, found, "the API server has")
 
 
-def program_objection(name: str, path: str, told: str, target: str) -> str:
-    """Why a program is not the one that is meant; empty when it is. told: what it says of its version."""
-    found, wanted = parse(told), exact(target)
+def program_error(name: str, path: str, output: str, target: str) -> str:
+    """Why a program is not of the target version; empty when it is. output: what it prints of its version."""
+    found, target_version = parse_version(output), exact_version(target)
     if found is None:
-        return f"{path} reports no version ({' '.join(told.split()) or 'no answer'}): it must be {name} {target}."
-    if (found, _prerelease(told)) != (wanted, _prerelease(target)):
-        return f"{path} is {name} {shown(found)}{_prerelease(told)}: must be {target}, as the target is."
+        return f"{path} reports no version ({' '.join(output.split()) or 'no answer'}): it must be {name} {target}."
+    if (found, _prerelease(output)) != (target_version, _prerelease(target)):
+        return f"{path} is {name} {format_version(found)}{_prerelease(output)}: must be {target}, as the target is."
     return ""
 
 
@@ -126,7 +126,7 @@ def machine_of(header: bytes) -> str | None:
     return _MACHINES.get(number, f"machine {number}")
 
 
-def machine_objection(path: str, header: bytes, machine: str) -> str:
+def machine_error(path: str, header: bytes, machine: str) -> str:
     """Why a file cannot run on a node; empty when it can. machine: of the node, as uname calls it."""
     found = machine_of(header)
     if found is None:
@@ -141,54 +141,54 @@ def machine_objection(path: str, header: bytes, machine: str) -> str:
 
 def kubelet_skew(kubelet: str, target: str) -> list[Finding]:
     """A kubelet that the new API server does not support. kubelet: its version today. One that is newer is so today, too: the upgrade breaks nothing."""
-    found, wanted = parse(kubelet), exact(target)
-    if found is None or wanted is None:
+    found, target_version = parse_version(kubelet), exact_version(target)
+    if found is None or target_version is None:
         return []
-    if found[:2] > wanted[:2]:
+    if found[:2] > target_version[:2]:
         message = (
-            f"kubelet {shown(found)} is of a newer minor version than {target}, and Kubernetes supports no kubelet that is newer than its API server."
+            f"kubelet {format_version(found)} is of a newer minor version than {target}, and Kubernetes supports no kubelet that is newer than its API server."
             f" Upgrade the cluster to {found[0]}.{found[1]} next, or drain the node and install kubelet {target} there, and hold its package."
         )
         return [Finding("kubelet", WARNS, message)]
-    if wanted[1] - found[1] <= _KUBELET_BEHIND:
+    if target_version[1] - found[1] <= _KUBELET_BEHIND:
         return []
     return [
         Finding(
             "kubelet",
             BROKEN,
-            f"kubelet {shown(found)} is more than {_KUBELET_BEHIND} minor versions older than {target}, which the new API server does not support."
+            f"kubelet {format_version(found)} is more than {_KUBELET_BEHIND} minor versions older than {target}, which the new API server does not support."
             " Upgrade this kubelet first.",
         )
     ]
 
 
-def mixed(found: t.Mapping[str, str]) -> list[Finding]:
+def mixed_versions(found: t.Mapping[str, str]) -> list[Finding]:
     """Control planes of several minor versions, which kubeadm upgrades only after they are one. found: by node, of its API server."""
-    minors = {node: version[:2] for node, text in found.items() if (version := parse(text))}
+    minors = {node: version[:2] for node, text in found.items() if (version := parse_version(text))}
     if len(set(minors.values())) < 2:
         return []
-    told = ", ".join(f"{node} {found[node]}" for node in sorted(minors))
+    listed = ", ".join(f"{node} {found[node]}" for node in sorted(minors))
     return [
         Finding(
             "cluster",
             WARNS,
-            f"the control planes have several versions ({told}): end the upgrade that has begun first.",
+            f"the control planes have several versions ({listed}): end the upgrade that has begun first.",
         )
     ]
 
 
 def etcd_step(current: str, following: str) -> list[Finding]:
     """A step of etcd that kubeadm or etcd does not support. current, following: the tags of its images, such as C(3.6.8-0)."""
-    before, after = parse(current), parse(following)
+    before, after = parse_version(current), parse_version(following)
     if before is None or after is None:
         tag = current if before is None else following
         message = f"the image of etcd has the tag {tag!r}, which is not a version, and kubeadm compares versions. Set etcd.local.imageTag to one."
         return [Finding("etcd", BROKEN, message, set_by="" if before is None else CONFIG_MAP)]
-    told = f"etcd goes from {shown(before)} to {shown(after)}"
+    step = f"etcd goes from {format_version(before)} to {format_version(after)}"
     if after < before:
         message = (
-            f"the upgrade brings etcd {shown(after)}, which is older than {shown(before)} here, so kubeadm leaves etcd and its manifest as they are."
-            " Set etcd.local.imageTag."
+            f"the upgrade brings etcd {format_version(after)}, which is older than {format_version(before)} here, so kubeadm leaves etcd and its manifest as"
+            " they are. Set etcd.local.imageTag."
         )
         return [Finding("etcd", WARNS, message)]
     if after[0] != before[0] or after[1] > before[1] + 1:
@@ -196,7 +196,7 @@ def etcd_step(current: str, following: str) -> list[Finding]:
             Finding(
                 "etcd",
                 BROKEN,
-                f"{told}: etcd supports one minor version at a time. Upgrade etcd to the one between first.",
+                f"{step}: etcd supports one minor version at a time. Upgrade etcd to the one between first.",
             )
         ]
     oldest = _ETCD_FIRST.get(after[:2])
@@ -205,7 +205,7 @@ def etcd_step(current: str, following: str) -> list[Finding]:
             Finding(
                 "etcd",
                 WARNS,
-                f"{told}: members before {shown(oldest)} may lose their membership in this step. Upgrade to that first.",
+                f"{step}: members before {format_version(oldest)} may lose their membership in this step. Upgrade to that first.",
             )
         ]
     return []
@@ -213,16 +213,16 @@ def etcd_step(current: str, following: str) -> list[Finding]:
 
 def may_rehearse_kubelet(target: str) -> bool:
     """Whether a kubelet of that version may be started in a rehearsal: that it stops before it does harm is known of tested versions only."""
-    wanted = exact(target)
-    return wanted is not None and wanted[:2] <= versions.NEWEST
+    target_version = exact_version(target)
+    return target_version is not None and target_version[:2] <= versions.NEWEST
 
 
-def cgroup_objection(target: str, *, has_v2: bool, fails: bool | None) -> list[Finding]:
+def cgroup_findings(target: str, *, has_v2: bool, fails: bool | None) -> list[Finding]:
     """A kubelet that does not start on cgroup v1. fails: its field C(failCgroupV1), None when not set."""
-    wanted = exact(target)
-    if has_v2 or wanted is None:
+    target_version = exact_version(target)
+    if has_v2 or target_version is None:
         return []
-    if wanted[:2] >= _CGROUP_V1_FAILS and fails is not False:
+    if target_version[:2] >= _CGROUP_V1_FAILS and fails is not False:
         message = (
             f"the node has cgroup v1, and from {_CGROUP_V1_FAILS[0]}.{_CGROUP_V1_FAILS[1]} on a kubelet does not start there unless failCgroupV1 is"
             " false. Boot with cgroup v2, or set that field for now."
@@ -231,14 +231,14 @@ def cgroup_objection(target: str, *, has_v2: bool, fails: bool | None) -> list[F
     return [Finding("node", WARNS, "the node has cgroup v1, whose support Kubernetes ends. Boot with cgroup v2.")]
 
 
-def runtime_objection(target: str, name: str, version: str) -> list[Finding]:
-    """A container runtime that does not tell the kubelet its cgroup driver.
+def runtime_findings(target: str, name: str, version: str) -> list[Finding]:
+    """A container runtime that does not report its cgroup driver to the kubelet.
 
-    name: as C(Runtime.name). version: what its program prints of it, such as C(containerd ... v1.7.2 ...). Raises NotChecked where that tells
-    nothing and the kubelet of the target may depend on it.
+    name: as C(Runtime.name). version: what its program prints of it, such as C(containerd ... v1.7.2 ...). Raises NotChecked where that does not show
+    it and the kubelet of the target may depend on it.
     """
-    wanted, ends = exact(target), ".".join(map(str, _FALLBACK_ENDS))
-    if wanted is None:
+    target_version, ends = exact_version(target), ".".join(map(str, _FALLBACK_ENDS))
+    if target_version is None:
         return []
     match = re.search(r"\bv?(\d+)\.(\d+)\.(\d+)", version)
     if name != "containerd" or match is None:
@@ -246,23 +246,23 @@ def runtime_objection(target: str, name: str, version: str) -> list[Finding]:
             f"whether {name} reports its cgroup driver to the kubelet is not known ({' '.join(version.split()) or 'no version'}), and the kubelet's"
             f" fallback is announced to end with {ends}"
         )
-        if wanted[:2] < _FALLBACK_ENDS:
+        if target_version[:2] < _FALLBACK_ENDS:
             return [Finding("node", WARNS, f"{unknown}.")]
         raise NotChecked(unknown)
-    if int(match[1]) >= _CONTAINERD_ASKED:
+    if int(match[1]) >= _REPORTING_CONTAINERD:
         return []
     does_not = f"containerd {match[1]}.{match[2]}.{match[3]} does not report its cgroup driver to the kubelet"
-    if wanted[:2] < _FALLBACK_ENDS:
-        when = f"the fallback is announced to end with {ends}. Upgrade containerd to {_CONTAINERD_ASKED}.0 or newer before that."
+    if target_version[:2] < _FALLBACK_ENDS:
+        when = f"the fallback is announced to end with {ends}. Upgrade containerd to {_REPORTING_CONTAINERD}.0 or newer before that."
     else:
         when = (
             f"the fallback was announced to end with {ends}, whose beta still has it: read the release notes of {target}, or upgrade containerd to"
-            f" {_CONTAINERD_ASKED}.0 or newer first."
+            f" {_REPORTING_CONTAINERD}.0 or newer first."
         )
     return [Finding("node", WARNS, f"{does_not}, and {when}")]
 
 
-def manifest_objection(target: str, kubelet: tuple[int, int], manifests: t.Sequence[str]) -> list[Finding]:
+def manifest_findings(target: str, kubelet: tuple[int, int], manifests: t.Sequence[str]) -> list[Finding]:
     """Static pods that the kubelet of the target validates by more rules than the present one. None is known to be wrong: raises NotChecked.
 
     kubelet: its minor version today. manifests: their files, or what else names static pods.
@@ -275,7 +275,7 @@ def manifest_objection(target: str, kubelet: tuple[int, int], manifests: t.Seque
     )
 
 
-def space_objection(
+def space_findings(
     directory: str, free: int, data: int, *, free_files: int | None = None, files: int = 0, read_only: bool = False
 ) -> list[Finding]:
     """No space for the copies that kubeadm makes of the manifests and of etcd's data. free, data: bytes. free_files: how many more the file system takes;
@@ -318,13 +318,13 @@ _KUBECONFIG = ".conf"
 Json = t.Mapping[str, t.Any]
 
 
-def certificate_findings(told: Json) -> list[Finding]:
-    """What is wrong. told: what C(kubeadm certs check-expiration --output=json) tells.
+def certificate_findings(report: Json) -> list[Finding]:
+    """What is wrong. report: of C(kubeadm certs check-expiration --output=json).
 
     Raises KeyError and TypeError for what is not of that form.
     """
-    found = [(entry["name"], _of_certificate(entry)) for entry in told["certificates"]]
-    found += [(entry["name"], _of_authority(entry)) for entry in told["certificateAuthorities"]]
+    found = [(entry["name"], _of_certificate(entry)) for entry in report["certificates"]]
+    found += [(entry["name"], _of_authority(entry)) for entry in report["certificateAuthorities"]]
     return [Finding(_NODE, impact, message, FIELD, name) for name, (impact, message) in found if impact]
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which setting a component refuses, by its own words; and which it will refuse, where no program of its version is there to say so."""
+"""Which setting a component refuses, by its own message; and which it will refuse, where no program of its version can be run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..transaction import rehearsal
 Setting = tuple[str, str]
 
 # Field -> how a component names one of that field. Kubernetes names the first that it meets, or several in one line.
-_WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
+_MESSAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("feature_gates", re.compile(r"unrecognized feature gate: (?:kube:)?(\w+)")),
     ("feature_gates", re.compile(r"cannot set feature gate (?:kube:)?(\w+) to")),
     ("feature_gates", re.compile(r"(\w+) is enabled, but depends on features that are disabled")),
@@ -26,12 +26,12 @@ _WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("admission_plugins", re.compile(r"unknown admission plugin: (\w+)")),
     ("args", re.compile(r"unknown flag: --([\w.-]+)")),
     ("args", re.compile(r"flag provided but not defined: -+([\w.-]+)")),
-    # What preflight says of an argument that names a file.
+    # The message of preflight for an argument that names a file.
     ("args", re.compile(r"^args: --([\w.-]+)=")),
     ("args", re.compile(r'invalid argument .* for "(?:-\w, )?--([\w.-]+)" flag')),
     ("args", re.compile(r"invalid (?:boolean )?value .* for (?:flag )?-+([\w.-]+)")),
     ("config", re.compile(r'unknown field "([\w.]+)"')),
-    # A kubelet begins with the field, or names it behind what it says of its value.
+    # A kubelet begins with the field, or names it behind the message about its value.
     ("config", re.compile(r"invalid configuration: ([a-z][\w.]*)")),
     ("config", re.compile(r"invalid configuration: .* (?:specified for|configuration option) ([a-z][\w.]*)")),
 )
@@ -57,14 +57,14 @@ _REMOVED_GATES: dict[tuple[int, int], frozenset[str]] = {
 _MERGED = (flags.FEATURE_GATES, flags.ENABLE_PLUGINS, flags.DISABLE_PLUGINS)
 
 
-def blamed(message: str, values: Values) -> list[Setting]:
+def offending_settings(message: str, values: Values) -> list[Setting]:
     """The settings that a refusal is about, each as field and key. values: what the component was started with.
 
-    None when that cannot be told. A file is blamed by the argument that names it.
+    None when the message does not show it. A file counts as the argument that names it.
     """
     found = [
         (field, flags.normalise(key) if field == "args" else key.replace(".", "/"))
-        for field, words in _WORDS
+        for field, words in _MESSAGES
         for key in words.findall(message)
     ]
     found += [setting for phrase, setting in _PHRASES.items() if phrase in message]
@@ -73,10 +73,10 @@ def blamed(message: str, values: Values) -> list[Setting]:
 
 
 def verdict_of(program: str, status: int, output: str, *, accepts: bool) -> Verdict:
-    """What a new program that was started for a part of its settings said of them. accepts: whether it came as far as it should."""
+    """What a new program that was started for a part of its settings printed about them. accepts: whether it came as far as it should."""
     if accepts:
-        told = tuple(f"{program} says: {text}" for text in rehearsal.warnings(output))
-        return Verdict(ACCEPTED, f"{program} of the new version accepts them", warnings=told)
+        printed = tuple(f"{program} says: {text}" for text in rehearsal.warnings(output))
+        return Verdict(ACCEPTED, f"{program} of the new version accepts them", warnings=printed)
     return Verdict(
         REFUSED, rehearsal.error_message(output) or f"{program} ended with status {status} and no known message"
     )
@@ -104,7 +104,7 @@ def _by_path(message: str, values: Values) -> list[Setting]:
         for key, texts in values.get("args", {}).items()
         if key not in _MERGED and isinstance(texts, list)
     }
-    return [("args", key) for key, texts in paths.items() if any(_names(message, text) for text in texts)]
+    return [("args", key) for key, texts in paths.items() if any(_names_path(message, text) for text in texts)]
 
 
 def _by_flag(message: str, values: Values) -> list[Setting]:
@@ -113,6 +113,6 @@ def _by_flag(message: str, values: Values) -> list[Setting]:
     return [("args", key) for key in dict.fromkeys(named) if key in values.get("args", {})]
 
 
-def _names(message: str, path: str) -> bool:
+def _names_path(message: str, path: str) -> bool:
     """Whether a message names this very file."""
     return re.search(rf"{re.escape(path)}(?![\w./-])", message) is not None

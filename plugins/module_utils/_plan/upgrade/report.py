@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the check of an upgrade came to: for programs, and as lines for people, one for each node and setting."""
+"""The result of the check of an upgrade: for programs, and as lines for people, one for each node and setting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .findings import (
     WARNS,
     UpgradeFindings,
 )
-from .prerequisites import mixed
+from .prerequisites import mixed_versions
 
 Json = t.Mapping[str, t.Any]
 
@@ -77,7 +77,7 @@ class UpgradeResult(ModuleResult):
     versions: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-def objection(names: t.Iterable[str], known: t.Sequence[str], accepted: t.Sequence[str] = ()) -> str:
+def variables_error(names: t.Iterable[str], known: t.Sequence[str], accepted: t.Sequence[str] = ()) -> str:
     """Why a run is refused by its variables; empty when it is not.
 
     names: of all that are set. known: options, without prefix. accepted: what C(checks.ACCEPT) names.
@@ -96,12 +96,12 @@ def objection(names: t.Iterable[str], known: t.Sequence[str], accepted: t.Sequen
     return findings.name_refusal(accepted)
 
 
-def report(
+def make_report(
     target: str, results: t.Mapping[str, Json], cluster: Json | None = None, accepted: t.Sequence[str] = ()
 ) -> dict[str, t.Any]:
     """The report of a run.
 
-    results: of the module C(upgrade_check), by host; empty for a host that was not asked. cluster: C(findings), C(checks) and C(not_rehearsed) of no
+    results: of the module C(upgrade_check), by host; empty for a host that was not checked. cluster: C(findings), C(checks) and C(not_rehearsed) of no
     single host, nodes that are not in the run among the last. accepted: names of what need not be rehearsed.
     Returns C(target); C(safe), whether nothing breaks, and everything was rehearsed or checked on every node of the cluster, or is accepted;
     C(nodes), by host C(checked), C(msg), C(node), C(seconds), C(findings), C(rehearsed), C(checks) and C(not_rehearsed); C(cluster), with the same
@@ -129,10 +129,10 @@ def report(
         # A node that was not checked may be the one that a name is about.
         "refusal": findings.stale_refusal(accepted, missing, made) if is_complete else "",
     }
-    return {**made_report, "safe": bool(nodes) and not any(failure(made_report, host) for host in nodes)}
+    return {**made_report, "safe": bool(nodes) and not any(failure_reason(made_report, host) for host in nodes)}
 
 
-def of_members(
+def without_outsiders(
     results: t.Mapping[str, UpgradeResult], found: ClusterFound, info: UpgradeInfo
 ) -> dict[str, UpgradeResult]:
     """The results, those of hosts that are not of the cluster as failed: they were checked with the kubeadm-config of another one.
@@ -156,7 +156,7 @@ def of_members(
     }
 
 
-def of_cluster(
+def cluster_part(
     target: str, results: t.Mapping[str, UpgradeResult], info: UpgradeInfo, again: UpgradeInfo
 ) -> dict[str, t.Any]:
     """What is found and not checked of no single host of the run, as C(report) takes it.
@@ -166,7 +166,7 @@ def of_cluster(
     missing = not_checked(info.kubelets, [each.node for each in results.values() if each.node])
     own = UpgradeFindings(unchecked_kubelets(info.kubelets, missing, target))
     planes = [result for result in results.values() if result.is_control_plane]
-    own.findings += mixed({each.node: str(each.versions[API_SERVER]) for each in planes})
+    own.findings += mixed_versions({each.node: str(each.versions[API_SERVER]) for each in planes})
     changed = changed_meanwhile(info.cluster_configuration, again.cluster_configuration or None)
     own.check(findings.KUBEADM_CONFIG, changed)
     for node in missing:
@@ -191,7 +191,7 @@ def _lists(part: Json, accepted: t.Sequence[str]) -> dict[str, t.Any]:
 
 def report_lines(report: Json) -> list[str]:
     """The lines of a report, the worst of each node first, and what was not rehearsed behind them."""
-    lines = [_line("", finding) for finding in _sorted(report["cluster"]["findings"])]
+    lines = [_line("", finding) for finding in _worst_first(report["cluster"]["findings"])]
     lines += _checks_lines("cluster", report["cluster"])
     for host, node in report["nodes"].items():
         lines += _lines_of_node(host, node)
@@ -199,17 +199,17 @@ def report_lines(report: Json) -> list[str]:
     lines += [report["refusal"]] if report["refusal"] else []
     return [
         *lines,
-        f"Upgrade to {report['target']}: {_promise(report)}. docs/upgrade.md says what the check cannot see.",
+        f"Upgrade to {report['target']}: {_conclusion(report)}. docs/upgrade.md says what the check cannot see.",
     ]
 
 
-def _promise(report: Json) -> str:
+def _conclusion(report: Json) -> str:
     entries = [entry for part in _parts(report) for entry in part["not_rehearsed"]]
     names, accepted = (
         ", ".join(dict.fromkeys(entry["name"] for entry in entries if entry["accepted"] is is_accepted))
         for is_accepted in (False, True)
     )
-    if not all(node["checked"] for node in report["nodes"].values()) or any(map(_breaking, _parts(report))):
+    if not all(node["checked"] for node in report["nodes"].values()) or any(map(_broken_findings, _parts(report))):
         return "DO NOT UPGRADE before this is repaired"
     if report["refusal"]:
         return "the run failed because of the names that it was to accept"
@@ -225,9 +225,9 @@ def _parts(report: Json) -> list[Json]:
 def _lines_of_node(host: str, node: Json) -> list[str]:
     if not node["checked"]:
         return [f"{host}: NOT CHECKED: {node['msg']}"]
-    shown = [finding for finding in _sorted(node["findings"]) if finding["impact"] != KEPT]
-    staying = len(node["findings"]) - len(shown)
-    found = [_line(host, finding) for finding in shown] or [f"{host}: nothing vanishes and nothing breaks"]
+    displayed = [finding for finding in _worst_first(node["findings"]) if finding["impact"] != KEPT]
+    staying = len(node["findings"]) - len(displayed)
+    found = [_line(host, finding) for finding in displayed] or [f"{host}: nothing vanishes and nothing breaks"]
     if staying:
         found.append(f"{host}: {staying} {'setting stays' if staying == 1 else 'settings stay'}")
     rehearsed = sorted({f"{each['component']} ({each['what']})" for each in node["rehearsed"]})
@@ -259,7 +259,7 @@ def _unrehearsed_lines(report: Json) -> list[str]:
     return lines
 
 
-def _sorted(findings: t.Iterable[Json]) -> list[Json]:
+def _worst_first(findings: t.Iterable[Json]) -> list[Json]:
     return sorted(
         findings, key=lambda each: (IMPACTS.index(each["impact"]), each["component"], each["field"], each["key"])
     )
@@ -274,13 +274,13 @@ def _line(host: str, finding: Json) -> str:
     return f"{what}: {_DISPLAYED_IMPACTS[finding['impact']]}{f' ({where})' if where else ''}: {finding['message'].rstrip('.')}{change}"
 
 
-def failure(report: Json, host: str) -> str:
+def failure_reason(report: Json, host: str) -> str:
     """Why the run fails on a host; empty when it does not."""
     node = report["nodes"][host]
     if not node["checked"]:
         return f"{host} was not checked: {node['msg']}"
     parts = (report["cluster"], node)
-    broken = [finding for part in parts for finding in _breaking(part)]
+    broken = [finding for part in parts for finding in _broken_findings(part)]
     missing: dict[str, list[str]] = {}
     for entry in (each for part in parts for each in part["not_rehearsed"] if not each["accepted"]):
         missing.setdefault(entry["reason"], []).append(entry["name"])
@@ -294,13 +294,13 @@ def failure(report: Json, host: str) -> str:
     if missing:
         why = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in missing.items())
         # The command replaces the former one, so it has the names that stay accepted, too.
-        kept = [
+        accepted_names = [
             entry["name"]
             for part in (report["cluster"], *report["nodes"].values())
             for entry in part["not_rehearsed"]
             if entry["accepted"]
         ]
-        accept = ",".join(dict.fromkeys([*kept, *(name for names in missing.values() for name in names)]))
+        accept = ",".join(dict.fromkeys([*accepted_names, *(name for names in missing.values() for name in names)]))
         reasons.append(
             f"the upgrade to {report['target']} is not known to be safe on {host}, because this was not rehearsed: {why}. Either have it rehearsed,"
             f" the report says how, or accept it by name: -e {findings.ACCEPT}={accept}"
@@ -308,5 +308,5 @@ def failure(report: Json, host: str) -> str:
     return " ".join(reasons)
 
 
-def _breaking(part: Json) -> list[Json]:
+def _broken_findings(part: Json) -> list[Json]:
     return [finding for finding in part["findings"] if finding["impact"] == BROKEN]

@@ -35,7 +35,7 @@ _ETCD = "etcd"
 # What kubeadm writes of a member when it joins, and otherwise later; a member that has its data does not read it.
 _OF_A_MEMBER = frozenset(("initial-cluster", "initial-cluster-state"))
 _HIDDEN_FIELDS = ("env",)  # their values may be secrets
-_ASKED = (
+_CONFIRMATION_NOTE = (
     "the image stays the same, so site treats it as removed manually and requires -e control_plane_restore_removed=true"
 )
 _PLAY_WIDE = {
@@ -45,13 +45,13 @@ _PLAY_WIDE = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Sides:
+class ManifestVersions:
     """One static pod, as it is and as it will be.
 
     live: today's manifest. record: what the collection set of it. baseline: what kubeadm generates for today's version, None where it could not.
     generated: what the new kubeadm generates. after: that with the desired state of the inventory; None where it was refused or there is none.
-    named: the settings that the desired state names. asked_about: those of ours that site will find taken out, since kubeadm writes a manifest
-    with the same image, and so sets again only when it is told to. patches: the directory of patches that kubeadm was given; empty for none.
+    named: the settings that the desired state names. unconfirmed: those of ours that site will find removed, since kubeadm writes a manifest
+    with the same image, and so sets again only when that is confirmed. patches: the directory of patches that kubeadm uses; empty for none.
     """
 
     component: str
@@ -61,15 +61,15 @@ class Sides:
     generated: Manifest
     after: Manifest | None
     named: frozenset[tuple[str, str]]
-    asked_about: frozenset[tuple[str, str]]
+    unconfirmed: frozenset[tuple[str, str]]
     configuration: ClusterConfiguration
     patches: str = ""
 
     @functools.cached_property
     def tables(self) -> tuple[Values, ...]:
         """The values of live, generated, after and baseline; without after, those of generated."""
-        sides = (self.live, self.generated, self.after or self.generated, self.baseline)
-        return tuple({} if manifest is None else manifest.values() for manifest in sides)
+        versions = (self.live, self.generated, self.after or self.generated, self.baseline)
+        return tuple({} if manifest is None else manifest.values() for manifest in versions)
 
 
 def variable_of(component: str, field: str) -> str:
@@ -79,16 +79,16 @@ def variable_of(component: str, field: str) -> str:
     return f"{wide} or {own}" if wide else own
 
 
-def unchanged(manifest: Manifest, before: Manifest) -> StaticPodPlan:
+def unchanged_plan(manifest: Manifest, before: Manifest) -> StaticPodPlan:
     """A manifest as a plan with which it is rehearsed. before: the one in whose place it comes."""
     return StaticPodPlan(before, manifest, (), (), {}, ())
 
 
-def compare(sides: Sides) -> list[Finding]:
-    """The impact of each setting that is none of kubeadm's own defaults."""
-    now, new, then, _base = sides.tables
+def compare_settings(versions: ManifestVersions) -> list[Finding]:
+    """The findings of each setting that is none of kubeadm's own defaults."""
+    now, new, then, _base = versions.tables
     places = {(field, key): None for values in (now, new, then) for field, keys in values.items() for key in keys}
-    return [finding for field, key in places for finding in _compare_one(sides, field, key)]
+    return [finding for field, key in places for finding in _compare_setting(versions, field, key)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,49 +101,51 @@ class _Values:
     base: t.Any
 
 
-def _compare_one(sides: Sides, field: str, key: str) -> list[Finding]:
-    if key == reconciliation.FILES_ANNOTATION or (sides.component == _ETCD and key in _OF_A_MEMBER):
+def _compare_setting(versions: ManifestVersions, field: str, key: str) -> list[Finding]:
+    if key == reconciliation.FILES_ANNOTATION or (versions.component == _ETCD and key in _OF_A_MEMBER):
         return []
-    values = _Values(*(table.get(field, {}).get(key) for table in sides.tables))
-    is_configured = sides.configuration.line(sides.component, field, key) is not None
-    is_ours = _is_ours(sides, field, key)
+    values = _Values(*(table.get(field, {}).get(key) for table in versions.tables))
+    is_configured = versions.configuration.line(versions.component, field, key) is not None
+    is_ours = _is_ours(versions, field, key)
     if values.now == values.new:
         through = ", set by this collection through kubeadm-config" if is_ours and is_configured else ""
-        told = _told(sides, field, key, KEPT, f"{_shown(field, values.now)}{through}")
-        return [told] if is_ours or is_configured else []
-    if sides.baseline is not None and values.now == values.base and not is_ours:
+        finding = _make_finding(versions, field, key, KEPT, f"{_format_value(field, values.now)}{through}")
+        return [finding] if is_ours or is_configured else []
+    if versions.baseline is not None and values.now == values.base and not is_ours:
         return []  # kubeadm changes a default of its own
-    impact = _impact(values, is_named=(field, key) in sides.named, is_pending=is_configured and not is_ours)
-    message = _change(field, values, impact)
-    if impact == REAPPLIED and (field, key) in sides.asked_about:
-        message += f"; {_ASKED}"
-    return [_told(sides, field, key, impact, message)]
+    impact = _find_impact(values, is_named=(field, key) in versions.named, is_pending=is_configured and not is_ours)
+    message = _describe_change(field, values, impact)
+    if impact == REAPPLIED and (field, key) in versions.unconfirmed:
+        message += f"; {_CONFIRMATION_NOTE}"
+    return [_make_finding(versions, field, key, impact, message)]
 
 
-def _impact(values: _Values, *, is_named: bool, is_pending: bool) -> str:
-    """What becomes of a setting that the new manifest has not. is_named: by the desired state. is_pending: it stands in
+def _find_impact(values: _Values, *, is_named: bool, is_pending: bool) -> str:
+    """The impact on a setting that the new manifest does not have. is_named: by the desired state. is_pending: it stands in
     kubeadm-config, and the node does not have it so yet."""
     if values.then == values.now or (is_named and values.then != values.new):
         return REAPPLIED
     return WARNS if is_pending else REMOVED
 
 
-def _change(field: str, values: _Values, impact: str) -> str:
+def _describe_change(field: str, values: _Values, impact: str) -> str:
     """The values of today and of the new manifest, and that of site where it is neither."""
-    told = f"{_shown(field, values.now)} -> {_shown(field, values.new)}"
+    text = f"{_format_value(field, values.now)} -> {_format_value(field, values.new)}"
     if impact == WARNS:
-        return f"{told}: kubeadm-config says so and the node does not have it yet, the upgrade sets it"
+        return f"{text}: kubeadm-config says so and the node does not have it yet, the upgrade sets it"
     return (
-        f"{told}; site makes it {_shown(field, values.then)}" if values.then not in (values.now, values.new) else told
+        f"{text}; site makes it {_format_value(field, values.then)}"
+        if values.then not in (values.now, values.new)
+        else text
     )
 
 
-def _is_ours(sides: Sides, field: str, key: str) -> bool:
-    owned = sides.record.get(field, {}).get(key)
-    return owned is not None and owned.set == sides.tables[0].get(field, {}).get(key)
+def _is_ours(versions: ManifestVersions, field: str, key: str) -> bool:
+    owned = versions.record.get(field, {}).get(key)
+    return owned is not None and owned.set == versions.tables[0].get(field, {}).get(key)
 
 
-def _shown(field: str, value: t.Any) -> str:
+def _format_value(field: str, value: t.Any) -> str:
     """A value in a few words; of one that may be secret or long, only that it is set."""
     if value is None:
         return "unset"
@@ -154,26 +156,26 @@ def _shown(field: str, value: t.Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _told(sides: Sides, field: str, key: str, impact: str, message: str) -> Finding:
-    configured = sides.configuration.line(sides.component, field, key)
-    set_by = COLLECTION if _is_ours(sides, field, key) else CONFIG_MAP if configured else OTHER
-    is_ours_to_set = (field, key) in sides.named or set_by == COLLECTION or impact == REMOVED
-    live = sides.live.line(field, key)
+def _make_finding(versions: ManifestVersions, field: str, key: str, impact: str, message: str) -> Finding:
+    configured = versions.configuration.line(versions.component, field, key)
+    set_by = COLLECTION if _is_ours(versions, field, key) else CONFIG_MAP if configured else OTHER
+    is_ours_to_set = (field, key) in versions.named or set_by == COLLECTION or impact == REMOVED
+    live = versions.live.line(field, key)
     return Finding(
-        component=sides.component,
+        component=versions.component,
         impact=impact,
         message=message,
         field=field,
         key=key,
         set_by=set_by,
-        file=IN_CONFIG_MAP if configured and not live else sides.live.document.source,
+        file=IN_CONFIG_MAP if configured and not live else versions.live.document.source,
         line=live or configured,
-        variable=variable_of(sides.component, field) if is_ours_to_set else "",
+        variable=variable_of(versions.component, field) if is_ours_to_set else "",
     )
 
 
-def worst(findings: t.Iterable[Finding]) -> list[Finding]:
-    """Without what is told of a setting that breaks: it neither stays nor comes back then."""
+def without_superseded(findings: t.Iterable[Finding]) -> list[Finding]:
+    """Without other findings of a setting that breaks: it is neither kept nor set again then."""
     found = list(findings)
     broken = {finding.place for finding in found if finding.impact == BROKEN and finding.key}
     return [finding for finding in found if finding.impact == BROKEN or finding.place not in broken]
@@ -182,24 +184,24 @@ def worst(findings: t.Iterable[Finding]) -> list[Finding]:
 # ---- what a rehearsal refused --------------------------------------------------------------------------------------------
 
 
-def broken_by_kubeadm(sides: Sides, blame: tuple[str, str] | None, message: str) -> Finding:
-    """What the new component refuses of the manifest that kubeadm generates. blame: the setting; None when the words do not tell."""
-    if blame is None:
-        return Finding(sides.component, BROKEN, message, set_by=KUBEADM, file=CONFIG_MAP_SOURCE)
-    field, key = blame
-    line = sides.configuration.line(sides.component, field, key)
+def broken_by_kubeadm(versions: ManifestVersions, setting: tuple[str, str] | None, message: str) -> Finding:
+    """What the new component refuses of the manifest that kubeadm generates. setting: the setting; None when the message does not name it."""
+    if setting is None:
+        return Finding(versions.component, BROKEN, message, set_by=KUBEADM, file=CONFIG_MAP_SOURCE)
+    field, key = setting
+    line = versions.configuration.line(versions.component, field, key)
     # What kubeadm adds by itself its own version takes.
-    set_by = CONFIG_MAP if line else PATCHES if sides.patches else KUBEADM
+    set_by = CONFIG_MAP if line else PATCHES if versions.patches else KUBEADM
     return Finding(
-        component=sides.component,
+        component=versions.component,
         impact=BROKEN,
         message=message,
         field=field,
         key=key,
         set_by=set_by,
-        file=IN_CONFIG_MAP if line else sides.patches or CONFIG_MAP_SOURCE,
+        file=IN_CONFIG_MAP if line else versions.patches or CONFIG_MAP_SOURCE,
         line=line,
-        variable=_remedy(sides.component, field) if line else "",
+        variable=_remedy(versions.component, field) if line else "",
     )
 
 
@@ -209,57 +211,67 @@ def _remedy(component: str, field: str) -> str:
     return f"{section.get(component, 'scheduler')}.{lists.get(field, 'extraArgs')} in kubeadm-config"
 
 
-def broken_by_site(sides: Sides, blame: tuple[str, str] | None, message: str) -> Finding:
+def broken_by_site(versions: ManifestVersions, setting: tuple[str, str] | None, message: str) -> Finding:
     """What the new component refuses of the desired state on top of that manifest, so that site would refuse it."""
-    told = f"site would not work after the upgrade: {message}"
-    if blame is None:
+    text = f"site would not work after the upgrade: {message}"
+    if setting is None:
         return Finding(
-            sides.component, BROKEN, told, set_by=INVENTORY, variable=f"control_plane_components.{sides.component}"
+            versions.component,
+            BROKEN,
+            text,
+            set_by=INVENTORY,
+            variable=f"control_plane_components.{versions.component}",
         )
-    field, key = blame
-    line = sides.live.line(field, key)
+    field, key = setting
+    line = versions.live.line(field, key)
     return Finding(
-        component=sides.component,
+        component=versions.component,
         impact=BROKEN,
-        message=told,
+        message=text,
         field=field,
         key=key,
         set_by=INVENTORY,
-        file=sides.live.document.source if line else "",
+        file=versions.live.document.source if line else "",
         line=line,
-        variable=variable_of(sides.component, field),
+        variable=variable_of(versions.component, field),
     )
 
 
-def without(manifest: Manifest, blame: t.Iterable[tuple[str, str]]) -> Manifest:
-    """The manifest without settings that were refused, to hear what else would be. Raises Refusal where it cannot be edited so."""
-    for field, key in blame:
+def without_settings(manifest: Manifest, settings: t.Iterable[tuple[str, str]]) -> Manifest:
+    """The manifest without settings that were refused, to find what else would be. Raises Refusal where it cannot be edited so."""
+    for field, key in settings:
         now = manifest.values()[field][key]
         manifest = manifest.change(Change(field, key, now, None))
     return manifest
 
 
-def settings_taken_out(record: Record, generated: Manifest, written_image: str | None) -> frozenset[tuple[str, str]]:
-    """The settings of ours that site will find taken out of the new manifest, as field and key. written_image: of our last write."""
+def settings_found_removed(
+    record: Record, generated: Manifest, written_image: str | None
+) -> frozenset[tuple[str, str]]:
+    """The settings of ours that site will find removed from the new manifest, as field and key. written_image: of our last write."""
     left = reconciliation.reconcile(
         record, generated.values(), image=generated.container.get("image"), written_image=written_image
     )
     return frozenset((field, key) for field, keys in left.removed.items() for key in keys)
 
 
-def etcd_step(sides: Sides) -> list[Finding]:
+def etcd_step(versions: ManifestVersions) -> list[Finding]:
     """A step of etcd that kubeadm or etcd does not support; none of other components."""
     return (
-        prerequisites.etcd_step(image_tag(sides.live), image_tag(sides.generated)) if sides.component == _ETCD else []
+        prerequisites.etcd_step(image_tag(versions.live), image_tag(versions.generated))
+        if versions.component == _ETCD
+        else []
     )
 
 
-def removed_gates(sides: Sides, version: str) -> list[Finding]:
-    """What a table knows of the gates of a component whose new program has not said what it refuses."""
-    target = prerequisites.exact(version) or ()
-    new = sides.generated.values().get("feature_gates", {})
-    own = [gate for gate in (sides.after.values().get("feature_gates", {}) if sides.after else {}) if gate not in new]
+def removed_gates(versions: ManifestVersions, version: str) -> list[Finding]:
+    """Findings by a table of gates, for a component whose new program was not rehearsed."""
+    target = prerequisites.exact_version(version) or ()
+    new = versions.generated.values().get("feature_gates", {})
+    own = [
+        gate for gate in (versions.after.values().get("feature_gates", {}) if versions.after else {}) if gate not in new
+    ]
     return [
-        *(broken_by_kubeadm(sides, *refused) for refused in refusals.removed_gates(new, target)),
-        *(broken_by_site(sides, *refused) for refused in refusals.removed_gates(own, target)),
+        *(broken_by_kubeadm(versions, *refused) for refused in refusals.removed_gates(new, target)),
+        *(broken_by_site(versions, *refused) for refused in refusals.removed_gates(own, target)),
     ]

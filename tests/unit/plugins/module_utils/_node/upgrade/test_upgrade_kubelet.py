@@ -73,7 +73,7 @@ class Check:
             else {**dict.fromkeys(("feature_gates", "config", "args", "register_with_taints")), **desired}
         )
         programs = NewPrograms(str(self.programs), self.target, self.run)
-        version = prerequisites.exact(self.target)
+        version = prerequisites.exact_version(self.target)
         assert version is not None
         image = f"registry.k8s.io/kube-apiserver:v{self.target}"
         api_server = functools.partial(programs.component, "kube-apiserver", image, "kube-apiserver", self.runtime)

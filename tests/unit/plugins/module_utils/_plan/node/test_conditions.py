@@ -10,7 +10,10 @@ from fractions import Fraction
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.conditions import conditions_of, may_exclude
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.conditions import (
+    may_reject_pods,
+    read_conditions,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
 
 D = "example.com/dongle"
@@ -18,7 +21,7 @@ FOUND = node(labels={"a": "1"}, taints=[{"key": "t", "value": "v", "effect": "No
 
 
 def test_as_it_is() -> None:
-    found = conditions_of(FOUND)
+    found = read_conditions(FOUND)
     assert (found.name, found.labels["a"], found.allocatable) == ("w1", "1", {D: Fraction(4)})
     assert found.taints == [{"key": "t", "value": "v", "effect": "NoExecute"}]
 
@@ -31,7 +34,7 @@ def test_with_a_kubelet_that_leaves_less() -> None:
         "unsafe_sysctls": ["net.core.somaxconn"],
         "withdrawn_sysctls": ["net.*"],
     }
-    found = conditions_of(FOUND, limits=limits)
+    found = read_conditions(FOUND, limits=limits)
     assert [found.forbids(name) for name in ("net.x", "net.core.somaxconn", "kernel.shm_x")] == [True, False, False]
     assert found.allocatable == {
         D: 4,
@@ -41,16 +44,16 @@ def test_with_a_kubelet_that_leaves_less() -> None:
     }
 
 
-@pytest.mark.parametrize(("version", "gives_again"), [("v1.37.2", True), ("v1.38.0", False), ("", True)])
-def test_with_managers_of_pods_as_a_whole(version: str, *, gives_again: bool) -> None:
+@pytest.mark.parametrize(("version", "reallocates"), [("v1.37.2", True), ("v1.38.0", False), ("", True)])
+def test_with_managers_of_pods_as_a_whole(version: str, *, reallocates: bool) -> None:
     limits = {"max_pods": 3, "pods_per_core": 0, "reserved": {}, "unsafe_sysctls": [], "withdrawn_sysctls": []}
     found = {**FOUND, "status": {**FOUND["status"], "nodeInfo": {"kubeletVersion": version}}}
-    assert conditions_of(found, limits={**limits, "pod_level_managers": True}).gives_again is gives_again
-    assert not conditions_of(found, limits=limits).gives_again
+    assert read_conditions(found, limits={**limits, "pod_level_managers": True}).reallocates is reallocates
+    assert not read_conditions(found, limits=limits).reallocates
 
 
 def test_with_everything_changed() -> None:
-    found = conditions_of(
+    found = read_conditions(
         FOUND,
         [
             Change("labels", "a", "1", None),
@@ -68,15 +71,15 @@ def test_with_everything_changed() -> None:
 
 def test_what_the_device_manager_gives_out() -> None:
     """A number that we patched is none of it, even where a kubelet that was set up again has put it to 0 since."""
-    kept: Json = {
+    node_parts: Json = {
         "capacity": {D: "0", "example.com/card": "2", "example.com/unit": "1"},
         "managed": [D, "example.com/card"],
     }
     key = "nodecraft.kubeadm/owned-extended-resources"
     record = json.dumps({D: {"set": "4", "original": None}})
-    assert conditions_of(node(**kept)).devices == {D, "example.com/card"}
-    assert conditions_of(node(**kept, annotations={key: record})).devices == {"example.com/card"}
-    assert conditions_of(node(**kept, annotations={key: "broken"})).devices == set()
+    assert read_conditions(node(**node_parts)).devices == {D, "example.com/card"}
+    assert read_conditions(node(**node_parts, annotations={key: record})).devices == {"example.com/card"}
+    assert read_conditions(node(**node_parts, annotations={key: "broken"})).devices == set()
 
 
 @pytest.mark.parametrize(
@@ -95,4 +98,4 @@ def test_what_the_device_manager_gives_out() -> None:
     ],
 )
 def test_what_could_exclude_pods(field: str, before: t.Any, after: t.Any, may: bool) -> None:
-    assert may_exclude([Change(field, "k", before, after)]) is may
+    assert may_reject_pods([Change(field, "k", before, after)]) is may

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents import json_patch
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import D, owned, planned, shown
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import D, owned, planned, summarized
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
 
 OURS = "nodecraft.kubeadm/owned-extended-resources"
@@ -38,12 +38,12 @@ def test_what_remains_of_a_device_plugin_is_refused_with_its_removal() -> None:
 
 
 def test_nothing_is_waited_for_that_is_a_device_plugins() -> None:
-    assert planned(RESOURCES, node(capacity={D: "4"}, managed=[D]), {D: None}, "absent").wanted == {}
+    assert planned(RESOURCES, node(capacity={D: "4"}, managed=[D]), {D: None}, "absent").desired == {}
 
 
 def test_what_a_device_plugin_took_over_is_left_to_it() -> None:
     found = node(capacity={D: "4"}, managed=[D], annotations={OURS: owned(**{D: ("4", None)})})
     made = planned(RESOURCES, found, {}, purge=True)
-    assert shown(made) == [("owned", D, "4", None)]
+    assert summarized(made) == [("owned", D, "4", None)]
     assert [entry["op"] for entry in made.patch] == ["test", "remove"]
     assert "is left alone: a device plugin" in made.warnings[0]

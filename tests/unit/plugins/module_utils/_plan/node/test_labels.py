@@ -7,14 +7,18 @@ from __future__ import annotations
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents import json_patch
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.labels import LABELS, refusal, set_again
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import planned, shown
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.labels import (
+    LABELS,
+    reset_refusal,
+    set_again,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import planned, summarized
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
 
 
 def test_labels_are_changed_one_by_one() -> None:
     made = planned(LABELS, node(labels={"a": "1", "b": "2"}, annotations={}), {"a": 2, "b": None, "x.io/y": ""})
-    assert shown(made) == [("labels", "a", "1", "2"), ("labels", "b", "2", None), ("labels", "x.io/y", None, "")]
+    assert summarized(made) == [("labels", "a", "1", "2"), ("labels", "b", "2", None), ("labels", "x.io/y", None, "")]
     assert json_patch.changes_of(made.patch)[1:] == [
         {"op": "add", "path": "/metadata/labels/a", "value": "2"},
         {"op": "remove", "path": "/metadata/labels/b"},
@@ -41,8 +45,8 @@ def test_label_that_the_kubelet_sets_again_is_refused() -> None:
 
 
 def test_label_that_the_kubelet_set_only_once_is_changed() -> None:
-    assert shown(planned(LABELS, of_kubelet(), {"x.io/y": "2"})) == [("labels", "x.io/y", "1", "2")]
-    assert shown(planned(LABELS, of_kubelet("kubectl-label"), {ZONE: "b"})) == [("labels", ZONE, "a", "b")]
+    assert summarized(planned(LABELS, of_kubelet(), {"x.io/y": "2"})) == [("labels", "x.io/y", "1", "2")]
+    assert summarized(planned(LABELS, of_kubelet("kubectl-label"), {ZONE: "b"})) == [("labels", ZONE, "a", "b")]
 
 
 def test_label_of_the_kubelet_with_the_wanted_value_is_no_change() -> None:
@@ -53,8 +57,8 @@ def test_labels_of_a_command_line() -> None:
     arguments = ["/usr/bin/kubelet", f"--node-labels={ZONE}=a,x.io/y=1", "--v=2"]
     assert set_again(arguments) == {ZONE: "a"}
     assert set_again([*arguments, "--node-labels=x.io/z=2"]) == {ZONE: "a"}  # each occurrence adds to those before
-    assert refusal("w1", {ZONE: "a", "x.io/y": 2}, arguments) == ""
-    assert refusal("w1", {ZONE: None}, arguments) == (
+    assert reset_refusal("w1", {ZONE: "a", "x.io/y": 2}, arguments) == ""
+    assert reset_refusal("w1", {ZONE: None}, arguments) == (
         f"labels: w1: {ZONE} is 'a' by --node-labels of the kubelet, which sets it again whenever it starts. Change it there."
     )
 

@@ -10,7 +10,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import plan as node_plan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.labels import LABELS
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import D, owned, planned, shown
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import D, owned, planned, summarized
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
 
 OURS = "nodecraft.kubeadm/owned-extended-resources"
@@ -18,7 +18,7 @@ OURS = "nodecraft.kubeadm/owned-extended-resources"
 
 def test_a_resource_and_its_record_in_one_patch() -> None:
     made = planned(RESOURCES, node(), {D: 4})
-    assert shown(made) == [("resources", D, None, "4")]
+    assert summarized(made) == [("resources", D, None, "4")]
     assert list(made.patch) == [
         {"op": "test", "path": "/metadata/annotations", "value": None},
         {"op": "add", "path": "/metadata/annotations", "value": {}},
@@ -30,19 +30,19 @@ def test_a_resource_and_its_record_in_one_patch() -> None:
         {"op": "test", "path": "/status/capacity/example.com~1dongle", "value": None},
         {"op": "add", "path": "/status/capacity/example.com~1dongle", "value": "4"},
     ]
-    assert made.wanted == {D: "4"}
+    assert made.desired == {D: "4"}
 
 
 def test_what_is_there_already_needs_nothing() -> None:
     made = planned(RESOURCES, node(capacity={D: "1k"}), {D: 1000})
     assert (made.operations, made.patch) == ((), ())
-    assert made.wanted == {D: "1000"}
+    assert made.desired == {D: "1000"}
 
 
 def test_the_amount_as_it_was_read_is_what_the_patch_relies_on() -> None:
     made = planned(RESOURCES, node(capacity={D: "1k"}, annotations={}), {D: 4})
     assert {"op": "test", "path": "/status/capacity/example.com~1dongle", "value": "1k"} in made.patch
-    assert shown(made) == [("resources", D, "1000", "4")]
+    assert summarized(made) == [("resources", D, "1000", "4")]
 
 
 def test_null_removes_and_the_record_goes_with_the_last_of_ours() -> None:
@@ -52,12 +52,12 @@ def test_null_removes_and_the_record_goes_with_the_last_of_ours() -> None:
         {"op": "remove", "path": "/metadata/annotations/nodecraft.kubeadm~1owned-extended-resources"},
         {"op": "remove", "path": "/status/capacity/example.com~1dongle"},
     ]
-    assert made.wanted == {D: None}
+    assert made.desired == {D: None}
 
 
 def test_purge_leaves_what_others_set() -> None:
     found = node(capacity={D: "4", "b.io/x": "1"}, annotations={OURS: owned(**{D: ("4", None)})})
-    assert shown(planned(RESOURCES, found, {}, purge=True)) == [("resources", D, "4", None)]
+    assert summarized(planned(RESOURCES, found, {}, purge=True)) == [("resources", D, "4", None)]
 
 
 def test_absent_leaves_what_others_set() -> None:
@@ -68,7 +68,7 @@ def test_absent_leaves_what_others_set() -> None:
 def test_a_foreign_change_is_given_up_with_a_word() -> None:
     found = node(labels={"a": "theirs"}, annotations={LABELS.annotation: owned(a=("ours", None))})
     made = planned(LABELS, found, {}, purge=True)
-    assert shown(made) == [("owned", "a", "ours", None)]
+    assert summarized(made) == [("owned", "a", "ours", None)]
     (warning,) = made.warnings
     assert warning.startswith("w1: labels a: it was changed since this collection set it")
 
@@ -136,18 +136,20 @@ def test_absent_without_anything_named_takes_all_of_ours_back() -> None:
 
 def test_what_is_not_seen_yet() -> None:
     found = node(capacity={D: "4"}, allocatable={D: "2"})
-    assert node_plan.missing(RESOURCES, found, {D: "4", "b.io/x": None}) == [f"{D} should be '4' and is '2'"]
-    assert node_plan.missing(RESOURCES, found, {D: None}) == [f"{D} should be unset and is '2'"]
+    assert node_plan.missing_values(RESOURCES, found, {D: "4", "b.io/x": None}) == [f"{D} should be '4' and is '2'"]
+    assert node_plan.missing_values(RESOURCES, found, {D: None}) == [f"{D} should be unset and is '2'"]
 
 
 def test_a_diff_has_what_is_ours_and_what_changes() -> None:
     first = json_patch.apply(
         node(labels={"theirs": "1", "b": "0"}), planned(LABELS, node(labels={"b": "0"}), {"a": 1}).patch
     )
-    before, after = node_plan.shown(LABELS, first, json_patch.apply(first, planned(LABELS, first, {"b": 2}).patch))
+    before, after = node_plan.diff_views(LABELS, first, json_patch.apply(first, planned(LABELS, first, {"b": 2}).patch))
     assert (before["metadata"]["labels"], after["metadata"]["labels"]) == ({"a": "1", "b": "0"}, {"a": "1", "b": "2"})
     # Where another one changes what is not ours, our record stays as it is, and is not shown.
-    before, after = node_plan.shown(LABELS, first, {**first, "metadata": {**first["metadata"], "labels": {"a": "1"}}})
+    before, after = node_plan.diff_views(
+        LABELS, first, {**first, "metadata": {**first["metadata"], "labels": {"a": "1"}}}
+    )
     assert before["metadata"] == {
         "name": "w1",
         "labels": {"kubernetes.io/hostname": "w1", "theirs": "1", "a": "1", "b": "0"},

@@ -63,7 +63,7 @@ def expression(key: str, operator: str, *values: str) -> Json:
     ],
 )
 def test_labels(spec: Json, fits: bool) -> None:
-    assert (readmission.rejected([pod(**spec)], node()) == []) is fits
+    assert (readmission.find_rejected([pod(**spec)], node()) == []) is fits
 
 
 def test_a_resource_goes_to_the_oldest() -> None:
@@ -72,13 +72,13 @@ def test_a_resource_goes_to_the_oldest() -> None:
         pod("old", requests={D: "3"}, created="2026-01-01T00:00:00Z"),
         pod("small", requests={D: "1"}, created="2026-01-03T00:00:00Z"),
     ]
-    (rejection,) = readmission.rejected(found, node(allocatable={D: "4"}))
+    (rejection,) = readmission.find_rejected(found, node(allocatable={D: "4"}))
     assert str(rejection) == "default/young (requests 2 of example.com/dongle, 1 are left)"
 
 
 def test_a_resource_that_is_gone_does_not_count() -> None:
-    assert readmission.rejected([pod(requests={D: "2"})], node()) == []
-    assert len(readmission.rejected([pod(requests={D: "2"})], node(allocatable={D: "0"}))) == 1
+    assert readmission.find_rejected([pod(requests={D: "2"})], node()) == []
+    assert len(readmission.find_rejected([pod(requests={D: "2"})], node(allocatable={D: "0"}))) == 1
 
 
 def test_devices_stay_with_who_holds_them() -> None:
@@ -86,14 +86,16 @@ def test_devices_stay_with_who_holds_them() -> None:
     found = [pod("old", requests={D: "2"}), pod("young", requests={D: "1"}, created="2026-01-02T00:00:00Z")]
     for left in ("0", "2", "3"):
         offers = dataclasses.replace(node(allocatable={D: left}), devices=[D])
-        assert readmission.rejected(found, offers) == []
+        assert readmission.find_rejected(found, offers) == []
     new = pod("new", requests={D: "1"}, created="2026-01-03T00:00:00Z", state={"waiting": {}}, phase="Pending")
-    (rejection,) = readmission.rejected([new, *found], dataclasses.replace(node(allocatable={D: "3"}), devices=[D]))
+    (rejection,) = readmission.find_rejected(
+        [new, *found], dataclasses.replace(node(allocatable={D: "3"}), devices=[D])
+    )
     assert str(rejection) == (
         "default/new (container c does not run and requests example.com/dongle, which a restarted kubelet does not have until the device"
         " plugin has registered again)"
     )
-    assert [entry.pod for entry in readmission.rejected(found, node(allocatable={D: "2"}))] == ["default/young"]
+    assert [entry.pod for entry in readmission.find_rejected(found, node(allocatable={D: "2"}))] == ["default/young"]
 
 
 @pytest.mark.parametrize("offered", ["0", "9"])
@@ -103,13 +105,13 @@ def test_devices_of_a_container_that_does_not_run_are_given_again(offered: str) 
     crashed = pod(requests={D: "1"}, state={"waiting": {"reason": "CrashLoopBackOff"}})
     done = pod(requests={D: "1"}, initContainers=[{"name": "i", "resources": {"requests": {D: "1"}}}])
     plain = pod(requests={D: "1"}, initContainers=[{"name": "i"}])
-    assert [len(readmission.rejected([each], gone)) for each in (crashed, done, plain)] == [1, 1, 0]
+    assert [len(readmission.find_rejected([each], gone)) for each in (crashed, done, plain)] == [1, 1, 0]
 
 
 def test_resources_of_a_pod_as_a_whole_are_given_again_by_some_kubelets() -> None:
     whole, plain = pod("whole", resources={"limits": {"cpu": "2"}}), pod("plain")
-    assert readmission.rejected([whole, plain], node()) == []
-    (rejection,) = readmission.rejected([whole, plain], dataclasses.replace(node(), gives_again=True))
+    assert readmission.find_rejected([whole, plain], node()) == []
+    (rejection,) = readmission.find_rejected([whole, plain], dataclasses.replace(node(), reallocates=True))
     assert rejection.pod == "default/whole"
     assert "PodLevelResourceManagers" in rejection.reason
 
@@ -131,7 +133,7 @@ def before_and_after(status: Json, **metadata: t.Any) -> readmission.Losses:
         each["status"]["containerStatuses"] = [container(1)]
     now["status"].update(status)
     now["metadata"].update(metadata)
-    return readmission.losses(readmission.running([before]), [now])
+    return readmission.find_losses(readmission.collect_running([before]), [now])
 
 
 def test_a_pod_that_goes_on_is_no_loss() -> None:
@@ -156,10 +158,10 @@ def test_a_pod_that_always_restarts_does_not_end_by_itself(phase: str) -> None:
     found = pod("p", phase=phase, restartPolicy="Always")
     found["metadata"]["uid"] = "u"
     before: readmission.Running = {"u": {"pod": "default/p", "containers": {}}}
-    (lost,) = readmission.losses(before, [found]).lost
+    (lost,) = readmission.find_losses(before, [found]).lost
     assert str(lost) == f"default/p ({phase}, although its containers are to be restarted whenever they end)"
     found["spec"]["containers"][0]["restartPolicy"] = "Never"
-    assert readmission.losses(before, [found]).lost == []
+    assert readmission.find_losses(before, [found]).lost == []
 
 
 @pytest.mark.parametrize("metadata", [{"uid": "another"}, {"deletionTimestamp": "now"}])
@@ -171,7 +173,7 @@ def test_a_pod_that_was_deleted_or_replaced_is_named(metadata: Json) -> None:
 def test_a_static_pod_with_another_identity_is_not_deleted() -> None:
     before, now = pod("p", static=True), pod("p", static=True)
     before["metadata"]["uid"], now["metadata"]["uid"] = "u", "v"
-    assert readmission.losses(readmission.running([before]), [now]).deleted == []
+    assert readmission.find_losses(readmission.collect_running([before]), [now]).deleted == []
 
 
 @pytest.mark.parametrize(
@@ -209,34 +211,34 @@ def test_a_container_whose_end_is_not_known_is_named(status: Json) -> None:
 def test_what_had_ended_before_is_not_watched() -> None:
     over = pod("p", phase="Succeeded")
     over["metadata"]["uid"] = "u"
-    assert readmission.running([over]) == {}
+    assert readmission.collect_running([over]) == {}
 
 
 def test_their_number() -> None:
     found = [pod("static", static=True), pod("old"), pod("young", created="2026-01-02T00:00:00Z")]
-    (rejection,) = readmission.rejected(found, node(allocatable={"pods": 2}))
+    (rejection,) = readmission.find_rejected(found, node(allocatable={"pods": 2}))
     assert str(rejection) == "default/young (requests 1 of pods, 0 are left)"
 
 
 def test_a_fraction_of_a_cpu() -> None:
-    (rejection,) = readmission.rejected([pod(requests={"cpu": "1500m"})], node(allocatable={"cpu": "1.3333"}))
+    (rejection,) = readmission.find_rejected([pod(requests={"cpu": "1500m"})], node(allocatable={"cpu": "1.3333"}))
     assert rejection.reason == "requests 1.5 of cpu, 1.33 are left"
 
 
 def test_a_kernel_parameter() -> None:
     sets = pod(securityContext={"sysctls": [{"name": "net.x", "value": "1"}]})
     strict = dataclasses.replace(node(), forbids=lambda sysctl: sysctl == "net.x")
-    (rejection,) = readmission.rejected([sets, pod("plain")], strict)
+    (rejection,) = readmission.find_rejected([sets, pod("plain")], strict)
     assert str(rejection) == "default/p (sets net.x, which is not allowed any more)"
-    assert readmission.rejected([sets], node()) == []
+    assert readmission.find_rejected([sets], node()) == []
 
 
 def test_a_taint() -> None:
     tolerant = pod("tolerant", tolerations=[{"operator": "Exists"}])
     static = pod("static", static=True)
-    (rejection,) = readmission.rejected([pod(), tolerant, static], node(taints=[TAINT]))
+    (rejection,) = readmission.find_rejected([pod(), tolerant, static], node(taints=[TAINT]))
     assert (rejection.pod, rejection.reason) == ("default/p", "does not tolerate k:NoExecute")
-    assert readmission.rejected([pod()], node(taints=[{**TAINT, "effect": "NoSchedule"}])) == []
+    assert readmission.find_rejected([pod()], node(taints=[{**TAINT, "effect": "NoSchedule"}])) == []
 
 
 def test_requests_of_a_pod_as_a_whole_and_its_overhead() -> None:

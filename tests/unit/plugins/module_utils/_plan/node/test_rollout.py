@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which nodes one task serves, with what, and what is told of each."""
+"""Which nodes one task serves, with what, and what is reported of each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def passed(begun: Json, **registers: Json) -> NodeHost:
 
 def outcome(of: NodeHost, results: Json) -> NodeOutcome:
     """What became of a host. results: of the tasks, by kind."""
-    return rollout.outcome(of, typed.parse(Applied, results))
+    return rollout.host_outcome(of, typed.parse(Applied, results))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def outcome(of: NodeHost, results: Json) -> NodeOutcome:
     ],
 )
 def test_what_refuses_all(second: NodeHost, words: str) -> None:
-    found = rollout.refusal({"w1": host("n1", cluster=CLUSTER), "w2": second, "w3": host("n3")})
+    found = rollout.run_refusal({"w1": host("n1", cluster=CLUSTER), "w2": second, "w3": host("n3")})
     assert words in found
     assert bool(found) is bool(words)
 
@@ -66,7 +66,7 @@ def test_the_first_of_two_passes_leaves_what_goes() -> None:
         "labels": {"waits": False, "labels": {"c": "d", "e": "f"}},
         "resources": {"waits": True, "resources": {"a.com/b": "2"}},
     }
-    assert rollout.keeping({**settings, "first_of_two": True, "preserved": preserved}) == {
+    assert rollout.settings_of_pass({**settings, "first_of_two": True, "preserved": preserved}) == {
         "taints": [
             taints[0],
             {"key": "y", "effect": "NoSchedule", "state": "absent"},
@@ -78,16 +78,16 @@ def test_the_first_of_two_passes_leaves_what_goes() -> None:
         "node_resources_purge": False,
     }
     # One task serves all hosts, so that purge must be the same where nothing goes.
-    assert rollout.keeping({**settings, "first_of_two": True, "preserved": {}}) == {
+    assert rollout.settings_of_pass({**settings, "first_of_two": True, "preserved": {}}) == {
         **known,
         "node_resources_purge": False,
     }
-    assert rollout.keeping({**settings, "first_of_two": False, "preserved": {}}) == known
+    assert rollout.settings_of_pass({**settings, "first_of_two": False, "preserved": {}}) == known
 
 
 def test_what_no_variable_names_is_not_asked_for() -> None:
     settings = {"desired": {"labels": {}}, "first_of_two": False, "preserved": {}}
-    assert rollout.keeping(settings) == {"taints": None, "labels": {}, "resources": None}
+    assert rollout.settings_of_pass(settings) == {"taints": None, "labels": {}, "resources": None}
 
 
 def test_the_first_of_two_passes_names_a_taint_that_was_removed_before() -> None:
@@ -95,21 +95,21 @@ def test_the_first_of_two_passes_names_a_taint_that_was_removed_before() -> None
     preserved = {"taints": {"taints": {"x:NoSchedule": ""}}}
     settings = {"desired": {"taints": taints}, "first_of_two": True, "preserved": preserved}
     others = [{"key": "x", "effect": effect, "state": "absent"} for effect in ("PreferNoSchedule", "NoExecute")]
-    assert rollout.keeping(settings)["taints"] == [*others, taints[1]]
+    assert rollout.settings_of_pass(settings)["taints"] == [*others, taints[1]]
 
 
 def test_what_a_task_is_asked_for() -> None:
     hosts = {"w1": host("n1", taints=["t"]), "w2": host("n2", cluster=CLUSTER)}
-    assert rollout.arguments("labels", hosts) == {
+    assert rollout.module_arguments("labels", hosts) == {
         "per_node": {"n1": {"labels": {"a": "b"}}, "n2": {"labels": {"a": "b"}}},
         "purge": 1,
         "wait": 1,
         "wait_timeout": 1,
         "cluster": {"ca_sha256": "a", "machine_ids": {"n2": "1"}},
     }
-    taints = rollout.arguments("taints", {"w1": hosts["w1"]})
+    taints = rollout.module_arguments("taints", {"w1": hosts["w1"]})
     assert (taints["per_node"], taints["allow_eviction"]) == ({"n1": {"taints": ["t"]}}, 1)
-    # Where no node was asked which cluster is its own.
+    # Where no node was queried which cluster is its own.
     assert "cluster" not in taints
 
 
@@ -161,7 +161,7 @@ def test_task_that_did_not_run_has_left_what_other_nodes_name_there() -> None:
     left = {**NOTHING, "failed": True, "started": False, "msg": "Not changed, because host-of-w2 failed."}
     own = outcome(host("w1", resources=None), failed).report()
     assert (own["taints"], own["resources"], own["labels"]) == (NOTHING, None, left)
-    # One that failed itself tells why.
+    # One that failed itself has the reason.
     assert outcome(host("w2"), failed).report()["labels"] is None
     # A task that has not run yet has left nothing.
     assert outcome(host("w1"), {"taints": {"nodes": {"w1": NOTHING}}}).report()["labels"] is None
@@ -181,16 +181,16 @@ def test_a_host_that_is_excluded() -> None:
 
 def test_a_host_that_has_ended_already_is_told_as_it_told_itself() -> None:
     """The results of its end take the place of what it began with, before hosts end that Ansible has no forks for at once."""
-    told = {"node": None, **dict.fromkeys(rollout.TASKS), "unreachable": True, "msg": "gone"}
-    assert outcome(passed({**OF, "at_work": True}, end={**OF, "report": told}), {}).report() == told
+    report = {"node": None, **dict.fromkeys(rollout.TASKS), "unreachable": True, "msg": "gone"}
+    assert outcome(passed({**OF, "at_work": True}, end={**OF, "report": report}), {}).report() == report
 
 
 def test_what_repairs_kubelets_that_keep_the_api_down() -> None:
-    found = rollout.without_api(["cp2", "cp1"])
+    found = rollout.api_repair_hint(["cp2", "cp1"])
     assert "as on cp1, cp2, starts no API server" in found
     assert "feature_gates" in found
     assert "-e node_kubelet_check_api=false" in found
-    assert rollout.without_api([]) == ""
+    assert rollout.api_repair_hint([]) == ""
 
 
 def test_what_is_owned_and_not_named_comes_with_what_reverts_it() -> None:

@@ -11,7 +11,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents import json_patch
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import taints as node_taints
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import planned, shown
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import planned, summarized
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
 
 TAINT = {"key": "k", "value": "v", "effect": "NoExecute"}
@@ -30,7 +30,7 @@ def test_taints_of_others_stay_as_they_are() -> None:
     made = planned(
         TAINTS, node(taints=[theirs, taint("a", value="1")], annotations={}), [entry("a", value=2), entry("c")]
     )
-    assert shown(made) == [("taints", "a:NoSchedule", "1", "2"), ("taints", "c:NoSchedule", None, "")]
+    assert summarized(made) == [("taints", "a:NoSchedule", "1", "2"), ("taints", "c:NoSchedule", None, "")]
     assert list(made.patch)[-2:] == [
         {"op": "test", "path": "/spec/taints", "value": [theirs, taint("a", value="1")]},
         {"op": "add", "path": "/spec/taints", "value": [theirs, taint("a", value="2"), taint("c")]},
@@ -40,7 +40,7 @@ def test_taints_of_others_stay_as_they_are() -> None:
 def test_the_last_taint_takes_the_list_with_it() -> None:
     made = planned(TAINTS, node(taints=[taint("a")], annotations={}), [entry("a", effect=None, state="absent")])
     assert json_patch.changes_of(made.patch)[-1] == {"op": "remove", "path": "/spec/taints"}
-    assert made.wanted == {"a:NoSchedule": None, "a:PreferNoSchedule": None, "a:NoExecute": None}
+    assert made.desired == {"a:NoSchedule": None, "a:PreferNoSchedule": None, "a:NoExecute": None}
 
 
 def test_a_taint_twice() -> None:
@@ -63,7 +63,7 @@ def test_a_taint_twice() -> None:
     ],
 )
 def test_tolerations(toleration: Json, tolerated: bool) -> None:
-    going = node_taints.evicted([pod(tolerations=[toleration])], [TAINT])
+    going = node_taints.find_evictions([pod(tolerations=[toleration])], [TAINT])
     assert (going == []) is tolerated
 
 
@@ -77,7 +77,7 @@ def test_evictions_name_the_network_first() -> None:
         pod("done", phase="Succeeded"),
         pod("stays", tolerations=[{"operator": "Exists"}]),
     ]
-    assert [str(entry) for entry in node_taints.evicted(found, [TAINT])] == [
+    assert [str(entry) for entry in node_taints.find_evictions(found, [TAINT])] == [
         "kube-system/cni (of a DaemonSet)",
         "kube-system/coredns (of a ReplicaSet)",
         "default/app (of a ReplicaSet)",
@@ -92,5 +92,5 @@ def test_the_shortest_patience_counts() -> None:
         {"key": "k", "operator": "Exists", "tolerationSeconds": 300},
         {"key": "o", "operator": "Exists", "tolerationSeconds": -5},
     ]
-    (going,) = node_taints.evicted([pod(tolerations=tolerations)], [TAINT, other])
+    (going,) = node_taints.find_evictions([pod(tolerations=tolerations)], [TAINT, other])
     assert going.after == 0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the playbook resize refuses and tells."""
+"""What the playbook resize refuses and reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KNOWN = ["namespace", "names", "label_selector", "owner"]
     ],
 )
 def test_names_of_variables(names: list[str], words: str) -> None:
-    found = report.objection(names, KNOWN)
+    found = report.variables_error(names, KNOWN)
     assert words in found
     assert bool(found) is bool(words)
 
@@ -37,7 +37,7 @@ def test_what_is_told() -> None:
         "Deployment/y": {"changed": False, "differs": True, "msg": "left"},
         "Deployment/z": {"changed": False, "differs": False, "msg": ""},
     }
-    assert report.lines({"pods": pods, "templates": templates, "unverified": ["whether shop/b runs: why"]}) == [
+    assert report.report_lines({"pods": pods, "templates": templates, "unverified": ["whether shop/b runs: why"]}) == [
         "infeasible: c",
         "resized: b, a",
         "a: later",
@@ -47,4 +47,4 @@ def test_what_is_told() -> None:
         "Deployment/z: its template matches its pods",
         "WARNING: not verified: whether shop/b runs: why",
     ]
-    assert report.lines({}) == ["nothing was done"]
+    assert report.report_lines({}) == ["nothing was done"]

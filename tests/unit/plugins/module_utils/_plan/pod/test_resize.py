@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What may be asked of running pods, and what changes in one of them."""
+"""What may be desired of running pods, and what changes in one of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 
-def asked(name: str = "app", **resources: Json) -> list[Json]:
+def containers(name: str = "app", **resources: Json) -> list[Json]:
     return [{"name": name, "resources": resources}]
 
 
@@ -32,7 +32,10 @@ def plan(pod: Json, *, allow_restart: bool = False, **resources: Json) -> pod_re
 
 def test_a_desired_state_keeps_amounts_as_they_are_written() -> None:
     desired = pod_resize.parse_desired(
-        [*asked(requests={"cpu": 0.5, "memory": " 600Mi "}, limits={"cpu": 2}), *asked("log", limits={"memory": "1e3"})]
+        [
+            *containers(requests={"cpu": 0.5, "memory": " 600Mi "}, limits={"cpu": 2}),
+            *containers("log", limits={"memory": "1e3"}),
+        ]
     )
     assert desired == {
         "app": {"requests.cpu": "0.5", "requests.memory": "600Mi", "limits.cpu": "2"},
@@ -43,28 +46,31 @@ def test_a_desired_state_keeps_amounts_as_they_are_written() -> None:
 @pytest.mark.parametrize(
     ("containers", "words"),
     [
-        (asked(requests={"example.com/gpu": 1}), "only cpu and memory resources are mutable"),
-        (asked(limits={"ephemeral-storage": "1Gi"}), "app names limits.ephemeral-storage"),
-        (asked(requests={"cpu": None}), "resource requests cannot be removed"),
-        (asked(requests={"cpu": "fast"}), "invalid value 'fast' of requests.cpu of app: must be a quantity"),
-        (asked(requests={"cpu": True}), "invalid value True of requests.cpu of app"),
-        (asked(requests={"cpu": ["1"]}), "must be a quantity"),
-        (asked(requests={"cpu": ""}), "must be a quantity"),
-        (asked(limits={"memory": "-1Mi"}), "invalid value '-1Mi' of limits.memory of app"),
-        (asked(limits={"memory": "600MB"}), "must be a quantity from 0 on"),
-        (asked(requests={"cpu": 2}, limits={"cpu": "1500m"}), "must be less than or equal to cpu limit of 1500m"),
+        (containers(requests={"example.com/gpu": 1}), "only cpu and memory resources are mutable"),
+        (containers(limits={"ephemeral-storage": "1Gi"}), "app names limits.ephemeral-storage"),
+        (containers(requests={"cpu": None}), "resource requests cannot be removed"),
+        (containers(requests={"cpu": "fast"}), "invalid value 'fast' of requests.cpu of app: must be a quantity"),
+        (containers(requests={"cpu": True}), "invalid value True of requests.cpu of app"),
+        (containers(requests={"cpu": ["1"]}), "must be a quantity"),
+        (containers(requests={"cpu": ""}), "must be a quantity"),
+        (containers(limits={"memory": "-1Mi"}), "invalid value '-1Mi' of limits.memory of app"),
+        (containers(limits={"memory": "600MB"}), "must be a quantity from 0 on"),
+        (containers(requests={"cpu": 2}, limits={"cpu": "1500m"}), "must be less than or equal to cpu limit of 1500m"),
         (
-            asked(limits={"cpu": 0.1 + 0.2}),
+            containers(limits={"cpu": 0.1 + 0.2}),
             "is 0.30000000000000004; Kubernetes counts nothing finer than 1m. Write 300m.",
         ),
-        (asked(limits={"cpu": "1500u"}), "limits.cpu of app is 1500u; .* Write 2m."),
-        (asked(limits={"cpu": "1n"}), "Write 1m."),
-        (asked(limits={"memory": "600m"}), "finer than 1 byte, of which m is a thousandth. Write 600Mi."),
-        (asked(limits={"memory": "0.1Gi"}), "is 0.1Gi; Kubernetes counts nothing finer than 1 byte. Write 107374182."),
-        (asked(), "app gets nothing"),
+        (containers(limits={"cpu": "1500u"}), "limits.cpu of app is 1500u; .* Write 2m."),
+        (containers(limits={"cpu": "1n"}), "Write 1m."),
+        (containers(limits={"memory": "600m"}), "finer than 1 byte, of which m is a thousandth. Write 600Mi."),
+        (
+            containers(limits={"memory": "0.1Gi"}),
+            "is 0.1Gi; Kubernetes counts nothing finer than 1 byte. Write 107374182.",
+        ),
+        (containers(), "app gets nothing"),
         ([{"name": "app", "resources": None}], "app gets nothing"),
-        (asked(requests={}, limits=None), "app gets nothing"),  # type: ignore[arg-type]
-        ([*asked(limits={"cpu": 1}), *asked(limits={"cpu": 2})], "app is named twice"),
+        (containers(requests={}, limits=None), "app gets nothing"),  # type: ignore[arg-type]
+        ([*containers(limits={"cpu": 1}), *containers(limits={"cpu": 2})], "app is named twice"),
     ],
 )
 def test_what_no_running_pod_can_be_given(containers: list[Json], words: str) -> None:
@@ -76,7 +82,7 @@ def test_what_no_running_pod_can_be_given(containers: list[Json], words: str) ->
 @given(st.integers(0, 10**6))
 def test_requests_may_be_up_to_the_limits(milli: int) -> None:
     desired = pod_resize.parse_desired(
-        asked(requests={"cpu": f"{milli}m", "memory": f"{milli}000m"}, limits={"cpu": milli / 1000})
+        containers(requests={"cpu": f"{milli}m", "memory": f"{milli}000m"}, limits={"cpu": milli / 1000})
     )
     assert quantities.parse(desired["app"]["limits.cpu"]) == Fraction(milli, 1000)
 
@@ -127,7 +133,7 @@ def test_an_amount_that_was_not_there() -> None:
 
 def test_containers_and_sidecars_stand_in_lists_of_their_own() -> None:
     pod = sized("p", container(), container("log"), sidecars=[container("proxy")])
-    desired = pod_resize.parse_desired([*asked("proxy", limits={"cpu": 2}), *asked("log", limits={"cpu": 3})])
+    desired = pod_resize.parse_desired([*containers("proxy", limits={"cpu": 2}), *containers("log", limits={"cpu": 3})])
     spec = pod_resize.plan(pod, desired, allow_restart=False).patch["spec"]
     assert {place: [entry["name"] for entry in entries] for place, entries in spec.items()} == {
         "initContainers": ["proxy"],
@@ -167,7 +173,7 @@ def test_a_restart_is_refused_before_it_happens() -> None:
 def test_amounts_with_changes() -> None:
     found = plan(sized(), limits={"cpu": 2})
     after = pod_resize.amounts_after(sized(), found.operations)
-    assert pod_resize.shown(after) == {
+    assert pod_resize.format_amounts(after) == {
         "app": {"requests": {"cpu": "500m", "memory": "200Mi"}, "limits": {"cpu": "2", "memory": "400Mi"}}
     }
 

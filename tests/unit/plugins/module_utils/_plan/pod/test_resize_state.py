@@ -68,7 +68,7 @@ def condition(kind: str = "Pending", reason: str = "", message: str = "", observ
     ],
 )
 def test_what_the_kubelet_says(pod: Json, outcome: str, reason: str) -> None:
-    found = pod_resize_state.state(pod, DESIRED)
+    found = pod_resize_state.resize_state(pod, DESIRED)
     assert found.outcome == outcome
     if reason:
         assert re.search(reason, found.reason)
@@ -79,22 +79,22 @@ def test_what_the_kubelet_says(pod: Json, outcome: str, reason: str) -> None:
 def test_a_kubelet_that_tells_nothing() -> None:
     pod = has()
     del pod["status"]["containerStatuses"][0]["resources"]
-    assert "the kubelet's gate InPlacePodVerticalScaling is on" in pod_resize_state.state(pod, DESIRED).reason
+    assert "the kubelet's gate InPlacePodVerticalScaling is on" in pod_resize_state.resize_state(pod, DESIRED).reason
 
 
 def test_a_condition_that_may_be_from_before_is_doubted() -> None:
     old = condition("Pending", "Infeasible", WORDS)
     pod = has("1", conditions=[old])
     assert pod_resize_state.resize_conditions(pod) == [old]
-    assert pod_resize_state.state(pod, DESIRED, [old]).outcome == IN_PROGRESS
-    assert pod_resize_state.state(pod, DESIRED).outcome == INFEASIBLE
+    assert pod_resize_state.resize_state(pod, DESIRED, [old]).outcome == IN_PROGRESS
+    assert pod_resize_state.resize_state(pod, DESIRED).outcome == INFEASIBLE
     # One that says which generation it belongs to is not.
     new = condition("Pending", "Infeasible", WORDS, 1)
-    assert pod_resize_state.state(has("1", conditions=[new]), DESIRED, [new]).outcome == INFEASIBLE
+    assert pod_resize_state.resize_state(has("1", conditions=[new]), DESIRED, [new]).outcome == INFEASIBLE
 
 
 @pytest.mark.parametrize(
-    ("field", "wanted", "shown", "done"),
+    ("field", "desired", "actual", "done"),
     [
         ("requests.cpu", "1m", "2m", True),
         ("limits.cpu", "5m", "10m", True),
@@ -103,7 +103,7 @@ def test_a_condition_that_may_be_from_before_is_doubted() -> None:
         ("requests.cpu", "5m", "10m", False),
         ("requests.cpu", "0", None, True),
         ("requests.cpu", "0", "100m", False),
-        # As Kubernetes 1.36 tells it for good.
+        # As Kubernetes 1.36 reports it for good.
         ("requests.memory", "0", "67108864", True),
         ("requests.memory", "1Mi", "67108864", False),
         ("limits.memory", "1Mi", "1048576", True),
@@ -115,15 +115,15 @@ def test_a_condition_that_may_be_from_before_is_doubted() -> None:
         ("requests.cpu", "100u", "2m", True),
     ],
 )
-def test_what_cgroups_cannot_hold_is_not_waited_for(field: str, wanted: str, shown: str | None, done: bool) -> None:
+def test_what_cgroups_cannot_hold_is_not_waited_for(field: str, desired: str, actual: str | None, done: bool) -> None:
     kind, _dot, resource = field.partition(".")
-    pod = has(resources={kind: {resource: shown} if shown else {}})
-    assert (pod_resize_state.state(pod, {"app": {field: wanted}}).outcome == RESIZED) is done
+    pod = has(resources={kind: {resource: actual} if actual else {}})
+    assert (pod_resize_state.resize_state(pod, {"app": {field: desired}}).outcome == RESIZED) is done
 
 
 def test_a_sidecar_is_seen() -> None:
     pod = sized("p", sidecars=[container("proxy", {"limits": {"cpu": "1"}})])
-    assert pod_resize_state.state(pod, {"proxy": {"limits.cpu": "2"}}).reason.startswith(
+    assert pod_resize_state.resize_state(pod, {"proxy": {"limits.cpu": "2"}}).reason.startswith(
         "limits.cpu of proxy should be 2"
     )
 
@@ -131,31 +131,31 @@ def test_a_sidecar_is_seen() -> None:
 def test_an_init_container_that_is_done_has_nothing_to_show() -> None:
     init = container("migrate", {"limits": {"cpu": "1"}})
     desired = {"migrate": {"limits.cpu": "1"}, "app": {"limits.cpu": "1"}}
-    assert pod_resize_state.state(sized("p", finished=[init]), desired).outcome == RESIZED
+    assert pod_resize_state.resize_state(sized("p", finished=[init]), desired).outcome == RESIZED
     # One that still runs has, and so has a sidecar that ended.
     running = sized("p", finished=[init])
     running["status"]["initContainerStatuses"][0].update(state={"running": {}}, resources={"limits": {"cpu": "500m"}})
-    assert "of migrate should be 1" in pod_resize_state.state(running, desired).reason
+    assert "of migrate should be 1" in pod_resize_state.resize_state(running, desired).reason
     sidecar = sized("p", sidecars=[init])
     sidecar["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"reason": "Error"}}
-    assert "container migrate does not run (Error)" in pod_resize_state.state(sidecar, desired).reason
+    assert "container migrate does not run (Error)" in pod_resize_state.resize_state(sidecar, desired).reason
     # One that failed is started again.
     failed = sized("p", finished=[init])
     failed["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"exitCode": 1, "reason": "Error"}}
-    assert "container migrate does not run (Error)" in pod_resize_state.state(failed, desired).reason
+    assert "container migrate does not run (Error)" in pod_resize_state.resize_state(failed, desired).reason
 
 
 def test_a_container_of_which_nothing_is_asked_needs_no_status() -> None:
     pod = has()
     pod["status"]["containerStatuses"] = []
-    assert pod_resize_state.state(pod, {"app": {}}).outcome == RESIZED
+    assert pod_resize_state.resize_state(pod, {"app": {}}).outcome == RESIZED
 
 
 def test_restarts_are_counted() -> None:
     before, after = sized("p", container(), container("log")), sized("p", container(), container("log"))
-    assert pod_resize_state.restarted(before, after) == []
+    assert pod_resize_state.find_restarted(before, after) == []
     after["status"]["containerStatuses"][1]["restartCount"] = 1
-    assert pod_resize_state.restarted(before, after) == ["log"]
+    assert pod_resize_state.find_restarted(before, after) == ["log"]
 
 
 def test_a_pod_of_the_same_name_is_another_one() -> None:
@@ -192,10 +192,10 @@ def test_a_pod_of_the_same_name_is_another_one() -> None:
     ],
 )
 def test_a_refusal_is_told_in_kubernetes_words(words: str, outcome: str, advice: str) -> None:
-    found, told = pod_resize_state.refusal(words)
-    assert (found, told.startswith(words)) == (outcome, True)
-    assert advice in told
-    assert told.endswith(".") or not advice
+    found, message = pod_resize_state.interpret_refusal(words)
+    assert (found, message.startswith(words)) == (outcome, True)
+    assert advice in message
+    assert message.endswith(".") or not advice
 
 
 @pytest.mark.parametrize("named", ["", "Burstable"])
@@ -208,6 +208,6 @@ def test_a_refusal_is_told_in_kubernetes_words(words: str, outcome: str, advice:
     ],
 )
 def test_advice_follows_the_class_of_the_pod(qos_class: str, advice: str, named: str) -> None:
-    said = f'spec: Invalid value: "{named or qos_class}": Pod QOS Class may not change as a result of resizing'
+    message = f'spec: Invalid value: "{named or qos_class}": Pod QOS Class may not change as a result of resizing'
     pod = {"metadata": {"name": "web"}, "status": {"qosClass": qos_class}} if named else None
-    assert advice in pod_resize_state.refusal(said, pod)[1]
+    assert advice in pod_resize_state.interpret_refusal(message, pod)[1]

@@ -38,9 +38,9 @@ def test_each_configuration_in_a_file_is_held_against_the_target() -> None:
         "apiVersion": "apiserver.config.k8s.io/v1beta1",
         "plugins": [{"name": "PodSecurity", "configuration": inner}, {"name": "X", "path": "/x"}, None],
     }
-    found = api_versions.ending("kube-apiserver", "admission", "/a.yaml", json.dumps(data).encode(), "1.37.2")
+    found = api_versions.find_ending("kube-apiserver", "admission", "/a.yaml", json.dumps(data).encode(), "1.37.2")
     assert [each.message.split()[0] for each in found] == ["AdmissionConfiguration", "PodSecurityConfiguration"]
-    assert api_versions.ending("kube-apiserver", "admission", "/a.yaml", b"[text]", "1.37.2") == []
+    assert api_versions.find_ending("kube-apiserver", "admission", "/a.yaml", b"[text]", "1.37.2") == []
     assert api_versions.plugin_files("/b/a.yaml", json.dumps(data).encode()) == ["/x"]
     data["plugins"] = [{"name": "X", "path": "x"}]
     assert api_versions.plugin_files("/b/a.yaml", json.dumps(data).encode()) == ["/b/x"]
@@ -58,7 +58,7 @@ def test_each_configuration_in_a_file_is_held_against_the_target() -> None:
 )
 def test_what_ends(kind: str, version: str, target: str, ends: bool) -> None:
     content = json.dumps({"kind": kind, "apiVersion": version}).encode()
-    found = api_versions.ending("kube-apiserver", "authentication-config", "/a.yaml", content, target)
+    found = api_versions.find_ending("kube-apiserver", "authentication-config", "/a.yaml", content, target)
     assert [(each.impact, each.key, each.file) for each in found] == [
         (WARNS, "authentication-config", "/a.yaml")
     ] * ends

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the API tells about an upgrade."""
+"""What the API shows about an upgrade."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ EVERYTHING = (*NAMESPACED, *CLUSTER_ROLES)
 
 def webhook(name: str, *resources: str, rule: dict[str, t.Any] | None = None, **given: t.Any) -> dict[str, t.Any]:
     service = {"service": {"namespace": "ns", "name": name}}
-    asked = {"apiGroups": ["*"], "operations": ["*"], "resources": list(resources or ["pods"]), **(rule or {})}
-    return {"name": name, "clientConfig": service, "rules": [asked], **given}
+    matching = {"apiGroups": ["*"], "operations": ["*"], "resources": list(resources or ["pods"]), **(rule or {})}
+    return {"name": name, "clientConfig": service, "rules": [matching], **given}
 
 
 @pytest.mark.parametrize(
@@ -119,13 +119,13 @@ def webhook(name: str, *resources: str, rule: dict[str, t.Any] | None = None, **
     ],
 )
 def test_webhooks_that_keep_kubeadm_from_its_work(hook: dict[str, t.Any], written: tuple[str, ...]) -> None:
-    found = cluster.closing_webhooks([{"webhooks": [hook]}, {}], LABELS)
+    found = cluster.fail_closed_webhooks([{"webhooks": [hook]}, {}], LABELS)
     assert [each.written for each in found] == ([written] if written else [])
 
 
 def test_webhooks_behind_which_nothing_is_ready() -> None:
     hooks = [webhook("closes"), webhook("works"), webhook("may", matchConditions=[{"expression": "false"}])]
-    found = cluster.silent_webhooks(cluster.closing_webhooks([{"webhooks": hooks}], {}), [("ns", "works")])
+    found = cluster.unserved_webhooks(cluster.fail_closed_webhooks([{"webhooks": hooks}], {}), [("ns", "works")])
     assert [(each.key, each.impact) for each in found] == [("closes", BROKEN), ("may", WARNS)]
     assert "Service ns/closes, so what the upgrade writes is refused (pods)" in found[0].message
     assert "(pods; unless its matchConditions skip that)" in found[1].message

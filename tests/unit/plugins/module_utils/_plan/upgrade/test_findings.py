@@ -38,13 +38,13 @@ def test_a_check_applies_from_its_version_on(target: tuple[int, ...], depends: b
 
 
 def test_entry_has_the_remedy_of_its_check() -> None:
-    assert findings.unrehearsed("kubelet", "it is newer.") == {
+    assert findings.unrehearsed_entry("kubelet", "it is newer.") == {
         "name": "kubelet",
         "reason": "it is newer",
         "remedy": "use a release of this collection that is tested with it",
     }
-    assert findings.unrehearsed("kubelet", "why", "")["remedy"] == ""
-    assert findings.unrehearsed("node/w1", "why")["remedy"] == "check it with the others"
+    assert findings.unrehearsed_entry("kubelet", "why", "")["remedy"] == ""
+    assert findings.unrehearsed_entry("node/w1", "why")["remedy"] == "check it with the others"
 
 
 @pytest.mark.parametrize("name", ["all", "kubelets", "", "*", "nodes", "Kubelet"])

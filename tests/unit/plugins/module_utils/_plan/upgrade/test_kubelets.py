@@ -41,22 +41,22 @@ def with_fragment() -> t.Any:
 
 
 def test_todays_kubelet_is_a_plan_without_operations() -> None:
-    plan = upgrade.unchanged(with_fragment())
+    plan = upgrade.unchanged_plan(with_fragment())
     assert (plan.operations, plan.files, plan.before) == ((), (), plan.after)
     assert plan.fragment is not None
     assert plan.fragment.path == FRAGMENT
-    assert upgrade.unchanged(state(fragments={FRAGMENT: OURS})).fragment is None  # no kubelet reads it
+    assert upgrade.unchanged_plan(state(fragments={FRAGMENT: OURS})).fragment is None  # no kubelet reads it
 
 
 def test_values() -> None:
-    found = upgrade.values(with_fragment().layout())
+    found = upgrade.all_settings(with_fragment().layout())
     assert found["feature_gates"] == {"Theirs": True, "Gone": True, "Kept": True, "Flagged": True, "Other": False}
     assert found["args"]["v"] == ["4"]
     assert found["config"]["maxPods"] == 110
 
 
 @pytest.mark.parametrize(
-    ("blame", "set_by", "file", "line", "variable"),
+    ("setting", "set_by", "file", "line", "variable"),
     [
         (("feature_gates", "Gone"), COLLECTION, FRAGMENT, 4, "node_kubelet_feature_gates"),
         (("feature_gates", "Theirs"), KUBEADM, MAIN, 6, ""),
@@ -65,15 +65,15 @@ def test_values() -> None:
         (("config", "maxPods"), KUBEADM, MAIN, 7, ""),
     ],
 )
-def test_who_set_what_is_refused(blame: tuple[str, str], set_by: str, file: str, line: int, variable: str) -> None:
-    finding = upgrade.broken(with_fragment().layout(), blame, "no", by_site=False, still_named=True)
+def test_who_set_what_is_refused(setting: tuple[str, str], set_by: str, file: str, line: int, variable: str) -> None:
+    finding = upgrade.broken_setting(with_fragment().layout(), setting, "no", by_site=False, still_named=True)
     assert (finding.impact, finding.set_by, finding.variable) == (BROKEN, set_by, variable)
     assert (finding.file, finding.line, finding.message) == (file, line, "no")
 
 
 def test_what_the_inventory_names_no_more_goes_with_site() -> None:
-    blame = ("feature_gates", "Gone")
-    finding = upgrade.broken(with_fragment().layout(), blame, "no", by_site=False, still_named=False)
+    setting = ("feature_gates", "Gone")
+    finding = upgrade.broken_setting(with_fragment().layout(), setting, "no", by_site=False, still_named=False)
     assert (finding.message, finding.variable) == (
         "no. The inventory no longer names it: run site before the upgrade",
         "",
@@ -81,10 +81,12 @@ def test_what_the_inventory_names_no_more_goes_with_site() -> None:
 
 
 def test_what_the_inventory_breaks() -> None:
-    finding = upgrade.broken(with_fragment().layout(), ("feature_gates", "New"), "no", by_site=True, still_named=True)
+    finding = upgrade.broken_setting(
+        with_fragment().layout(), ("feature_gates", "New"), "no", by_site=True, still_named=True
+    )
     assert (finding.set_by, finding.file, finding.variable) == (INVENTORY, "", "node_kubelet_feature_gates")
     assert finding.message == "site would not work after the upgrade: no"
-    assert upgrade.broken(with_fragment().layout(), None, "no", by_site=False, still_named=True).set_by == ""
+    assert upgrade.broken_setting(with_fragment().layout(), None, "no", by_site=False, still_named=True).set_by == ""
 
 
 def test_more_is_heard_without_what_was_refused() -> None:
@@ -94,14 +96,14 @@ def test_more_is_heard_without_what_was_refused() -> None:
         ("args", "v"),
         ("config", "evictionHard/nodefs.available"),
     ]
-    plan = upgrade.without(upgrade.unchanged(with_fragment()), gone)
+    plan = upgrade.without_settings(upgrade.unchanged_plan(with_fragment()), gone)
     assert "--feature-gates=Other=false" in plan.after.command
     assert not {"--v", "4"} & set(plan.after.command)
     staged = {change.path: json.loads(change.after.text) for change in plan.files if change.after}
     assert staged[FRAGMENT]["featureGates"] == {"Kept": True}
     assert staged[MAIN]["evictionHard"] == {}
     assert staged[MAIN]["featureGates"] == {"Theirs": True}
-    assert upgrade.values(plan.after)["feature_gates"] == {"Theirs": True, "Kept": True, "Other": False}
+    assert upgrade.all_settings(plan.after)["feature_gates"] == {"Theirs": True, "Kept": True, "Other": False}
 
 
 @pytest.mark.parametrize(
@@ -113,9 +115,11 @@ def test_more_is_heard_without_what_was_refused() -> None:
     ],
 )
 def test_a_gate_of_the_command_line_in_all_its_spellings(extra: str, left: list[str]) -> None:
-    plan = upgrade.without(upgrade.unchanged(state(f'KUBELET_EXTRA_ARGS="{extra}"\n')), [("feature_gates", "A")])
+    plan = upgrade.without_settings(
+        upgrade.unchanged_plan(state(f'KUBELET_EXTRA_ARGS="{extra}"\n')), [("feature_gates", "A")]
+    )
     assert list(plan.after.command[-len(left) :]) == left
-    assert "A" not in upgrade.values(plan.after)["feature_gates"]
+    assert "A" not in upgrade.all_settings(plan.after)["feature_gates"]
 
 
 PAUSE = "--pod-infra-container-image=registry.k8s.io/pause:3.10"
@@ -140,14 +144,14 @@ def with_pause_flag(*paths: str) -> t.Any:
     ],
 )
 def test_a_flag_that_kubeadm_takes_out_of_its_own_file(paths: list[str], target: tuple[int, ...], stays: bool) -> None:
-    before = upgrade.unchanged(with_pause_flag(*paths))
+    before = upgrade.unchanged_plan(with_pause_flag(*paths))
     assert PAUSE in before.after.command
-    assert (PAUSE in upgrade.as_kubeadm_leaves(before, target).after.command) is stays
+    assert (PAUSE in upgrade.after_kubeadm_upgrade(before, target).after.command) is stays
 
 
 def test_a_planned_fragment_is_heard_without_it_too() -> None:
     plan = kubelet.plan(desired(feature_gates={"Gone": True, "Kept": True}), state())
-    left = upgrade.without(plan, [("feature_gates", "Gone")])
+    left = upgrade.without_settings(plan, [("feature_gates", "Gone")])
     (text,) = [change.after.text for change in left.files if change.path == FRAGMENT and change.after]
     assert json.loads(text)["featureGates"] == {"Kept": True}
 

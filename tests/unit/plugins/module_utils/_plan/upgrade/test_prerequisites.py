@@ -35,7 +35,7 @@ def impacts(found: list[Finding]) -> list[str]:
     ],
 )
 def test_versions_as_programs_and_images_tell_them(text: str, version: prerequisites.Version | None) -> None:
-    assert prerequisites.parse(text) == version
+    assert prerequisites.parse_version(text) == version
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_versions_as_programs_and_images_tell_them(text: str, version: prerequis
 )
 def test_targets(target: str, objection: str) -> None:
     with pytest.raises(Refusal, match=re.escape(objection)) if objection else contextlib.nullcontext():
-        assert prerequisites.target_of(target, "v1.36.3") == prerequisites.exact(target)
+        assert prerequisites.target_of(target, "v1.36.3") == prerequisites.exact_version(target)
 
 
 def test_a_cluster_without_a_version() -> None:
@@ -78,7 +78,7 @@ def test_a_cluster_without_a_version() -> None:
 )
 def test_step_of_api_server(current: str, message: str) -> None:
     with pytest.raises(Refusal, match=re.escape(message)) if message else contextlib.nullcontext():
-        prerequisites.api_server_step(current, "1.37.2")
+        prerequisites.refuse_api_server_step(current, "1.37.2")
 
 
 def test_kubelet_newer_than_target_is_reported() -> None:
@@ -89,7 +89,7 @@ def test_kubelet_newer_than_target_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "objection"),
+    ("output", "error"),
     [
         ("Kubernetes v1.37.2", ""),
         ("Kubernetes v1.37.1", "/new/kubelet is kubelet 1.37.1: must be 1.37.2, as the target is."),
@@ -99,17 +99,15 @@ def test_kubelet_newer_than_target_is_reported() -> None:
         ("Kubernetes v1.37.2+a1b2", ""),
     ],
 )
-def test_programs_of_another_version(told: str, objection: str) -> None:
-    found = prerequisites.program_objection("kubelet", "/new/kubelet", told, "1.37.2")
-    assert objection in found
-    assert bool(objection) == bool(found)
+def test_programs_of_another_version(output: str, error: str) -> None:
+    found = prerequisites.program_error("kubelet", "/new/kubelet", output, "1.37.2")
+    assert error in found
+    assert bool(error) == bool(found)
 
 
 def test_a_target_before_its_release_takes_these_programs_only() -> None:
-    assert prerequisites.program_objection("kubelet", "/k", "Kubernetes v1.37.0-rc.1", "v1.37.0-rc.1") == ""
-    assert "must be v1.37.0-rc.1" in prerequisites.program_objection(
-        "kubelet", "/k", "Kubernetes v1.37.0", "v1.37.0-rc.1"
-    )
+    assert prerequisites.program_error("kubelet", "/k", "Kubernetes v1.37.0-rc.1", "v1.37.0-rc.1") == ""
+    assert "must be v1.37.0-rc.1" in prerequisites.program_error("kubelet", "/k", "Kubernetes v1.37.0", "v1.37.0-rc.1")
 
 
 def header(machine: int, order: int = 1) -> bytes:
@@ -132,11 +130,11 @@ def test_the_architecture_of_a_program(content: bytes, machine: str | None) -> N
 
 
 def test_programs_of_another_architecture() -> None:
-    assert prerequisites.machine_objection("/new/kubelet", header(62), "x86_64") == ""
-    assert "is a program for aarch64: must be one for x86_64" in prerequisites.machine_objection(
+    assert prerequisites.machine_error("/new/kubelet", header(62), "x86_64") == ""
+    assert "is a program for aarch64: must be one for x86_64" in prerequisites.machine_error(
         "/k", header(183), "x86_64"
     )
-    assert "is not a Linux program" in prerequisites.machine_objection("/k", b"", "x86_64")
+    assert "is not a Linux program" in prerequisites.machine_error("/k", b"", "x86_64")
 
 
 def test_a_kubelet_that_is_too_old_for_the_new_api_server() -> None:
@@ -147,8 +145,8 @@ def test_a_kubelet_that_is_too_old_for_the_new_api_server() -> None:
 
 
 def test_control_planes_of_several_versions() -> None:
-    assert prerequisites.mixed({"cp1": "v1.36.3", "cp2": "v1.36.4", "cp3": "?"}) == []
-    (finding,) = prerequisites.mixed({"cp1": "v1.36.3", "cp2": "v1.37.2"})
+    assert prerequisites.mixed_versions({"cp1": "v1.36.3", "cp2": "v1.36.4", "cp3": "?"}) == []
+    (finding,) = prerequisites.mixed_versions({"cp1": "v1.36.3", "cp2": "v1.37.2"})
     assert finding.impact == WARNS
     assert "cp1 v1.36.3, cp2 v1.37.2" in finding.message
 
@@ -201,7 +199,7 @@ def test_a_kubelet_newer_than_tested_is_not_started() -> None:
     ],
 )
 def test_cgroups(has_v2: bool, fails: bool | None, target: str, impact: list[str]) -> None:
-    assert impacts(prerequisites.cgroup_objection(target, has_v2=has_v2, fails=fails)) == impact
+    assert impacts(prerequisites.cgroup_findings(target, has_v2=has_v2, fails=fails)) == impact
 
 
 CONTAINERD = "containerd github.com/containerd/containerd v1.7.24 88bf19b"
@@ -216,13 +214,13 @@ CONTAINERD = "containerd github.com/containerd/containerd v1.7.24 88bf19b"
 )
 def test_old_containerd_is_a_warning(target: str, words: str) -> None:
     """Whether the kubelet of 1.38 has its fallback is known once it is released."""
-    (finding,) = prerequisites.runtime_objection(target, "containerd", CONTAINERD)
+    (finding,) = prerequisites.runtime_findings(target, "containerd", CONTAINERD)
     assert finding.impact == WARNS
     assert words in finding.message
 
 
 def test_new_containerd_is_no_finding() -> None:
-    assert prerequisites.runtime_objection("1.38.0", "containerd", CONTAINERD.replace("v1.7.24", "v2.1.3")) == []
+    assert prerequisites.runtime_findings("1.38.0", "containerd", CONTAINERD.replace("v1.7.24", "v2.1.3")) == []
 
 
 @pytest.mark.parametrize(
@@ -234,8 +232,8 @@ def test_new_containerd_is_no_finding() -> None:
 )
 def test_unknown_runtime_is_not_checked_from_1_38(name: str, printed: str, words: str) -> None:
     with pytest.raises(NotChecked, match=re.escape(words)):
-        prerequisites.runtime_objection("1.38.0", name, printed)
-    (finding,) = prerequisites.runtime_objection("1.37.2", name, printed)
+        prerequisites.runtime_findings("1.38.0", name, printed)
+    (finding,) = prerequisites.runtime_findings("1.37.2", name, printed)
     assert finding.impact == WARNS
     assert words in finding.message
 
@@ -248,23 +246,23 @@ def test_manifests_for_a_stricter_kubelet_are_not_checked(
     kubelet: tuple[int, int], manifests: list[str], is_checked: bool
 ) -> None:
     if is_checked:
-        assert prerequisites.manifest_objection("1.38.0", kubelet, manifests) == []
+        assert prerequisites.manifest_findings("1.38.0", kubelet, manifests) == []
         return
     with pytest.raises(NotChecked, match=r"by more rules than 1\.37 .* none has read /m/etcd\.yaml"):
-        prerequisites.manifest_objection("1.38.0", kubelet, manifests)
+        prerequisites.manifest_findings("1.38.0", kubelet, manifests)
 
 
 def test_without_a_target_no_condition_is_judged() -> None:
     assert prerequisites.kubelet_skew("Kubernetes v1.20.0", "latest") == []
     assert not prerequisites.may_rehearse_kubelet("latest")
-    assert prerequisites.cgroup_objection("latest", has_v2=False, fails=None) == []
-    assert prerequisites.runtime_objection("latest", "containerd", CONTAINERD) == []
+    assert prerequisites.cgroup_findings("latest", has_v2=False, fails=None) == []
+    assert prerequisites.runtime_findings("latest", "containerd", CONTAINERD) == []
 
 
 def test_room_for_copies() -> None:
-    assert prerequisites.space_objection("/etc/kubernetes", 400_000_000, 300_000_000) == []
-    assert len(prerequisites.space_objection("/etc/kubernetes", 399_999_999, 300_000_000)) == 1
-    (finding,) = prerequisites.space_objection("/etc/kubernetes", 50_000_000, 300_000_000)
+    assert prerequisites.space_findings("/etc/kubernetes", 400_000_000, 300_000_000) == []
+    assert len(prerequisites.space_findings("/etc/kubernetes", 399_999_999, 300_000_000)) == 1
+    (finding,) = prerequisites.space_findings("/etc/kubernetes", 50_000_000, 300_000_000)
     assert finding.impact == BROKEN
     assert "has 50 MB free" in finding.message
     assert "400 MB" in finding.message
@@ -285,5 +283,5 @@ def test_room_for_copies() -> None:
 )
 def test_copies_need_inodes_and_a_writable_mount(free_files: int | None, read_only: bool, words: str) -> None:
     """Both seen as space enough by free bytes alone."""
-    found = prerequisites.space_objection("/etc", 10**12, 1, free_files=free_files, files=30, read_only=read_only)
+    found = prerequisites.space_findings("/etc", 10**12, 1, free_files=free_files, files=30, read_only=read_only)
     assert [words in each.message for each in found] == ([True] if words else [])

@@ -63,8 +63,8 @@ VALUES: dict[str, dict[str, t.Any]] = {
         ("it crashed", []),
     ],
 )
-def test_blame(message: str, found: list[refusals.Setting]) -> None:
-    assert refusals.blamed(message, VALUES) == found
+def test_offending_settings(message: str, found: list[refusals.Setting]) -> None:
+    assert refusals.offending_settings(message, VALUES) == found
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the check of an upgrade tells."""
+"""What the check of an upgrade reports."""
 
 from __future__ import annotations
 
@@ -33,15 +33,17 @@ KNOWN = ["target", "programs", "patches"]
     ],
 )
 def test_variables(names: list[str], objection: str) -> None:
-    found = report.objection(names, KNOWN)
+    found = report.variables_error(names, KNOWN)
     assert found.startswith(objection)
     assert bool(found) == bool(objection)
 
 
 def test_unknown_name_to_accept_is_refused() -> None:
     names = ["upgrade_check_target", "upgrade_check_programs", "upgrade_check_accept_unrehearsed"]
-    assert report.objection(names, KNOWN, ["kubelet", "node/w1"]) == ""
-    assert "invalid upgrade_check_accept_unrehearsed all: must be names" in report.objection(names, KNOWN, ["all"])
+    assert report.variables_error(names, KNOWN, ["kubelet", "node/w1"]) == ""
+    assert "invalid upgrade_check_accept_unrehearsed all: must be names" in report.variables_error(
+        names, KNOWN, ["all"]
+    )
 
 
 def result(*findings: Finding, **more: t.Any) -> dict[str, t.Any]:
@@ -62,13 +64,13 @@ BROKEN_FLAG = Finding(
 STAYING = Finding("kube-apiserver", KEPT, "stays as it is", "args", "a", CONFIG_MAP)
 
 
-NO_ETCD = findings.unrehearsed("etcd", "there is no program etcd", "pull its image")
+NO_ETCD = findings.unrehearsed_entry("etcd", "there is no program etcd", "pull its image")
 ACCEPT = "upgrade_check_accept_unrehearsed"
 END = "docs/upgrade.md says what the check cannot see."
 
 
 def test_one_line_for_each_node_and_setting_the_worst_first() -> None:
-    outcome = report.report("1.37.2", {"cp1": result(GONE, STAYING, BROKEN_FLAG)})
+    outcome = report.make_report("1.37.2", {"cp1": result(GONE, STAYING, BROKEN_FLAG)})
     assert report.report_lines(outcome) == [
         "cp1 kube-controller-manager args x: BREAKS (ConfigMap:3, set by kubeadm-config): unknown flag: --x; change extraArgs",
         "cp1 kube-apiserver args v: vanishes, and site brings it back (/m.yaml:34, set by this collection): 4 -> unset",
@@ -78,14 +80,16 @@ def test_one_line_for_each_node_and_setting_the_worst_first() -> None:
         f"Upgrade to 1.37.2: DO NOT UPGRADE before this is repaired. {END}",
     ]
     assert not outcome["safe"]
-    assert "the upgrade to 1.37.2 breaks on cp1: kube-controller-manager args x" in report.failure(outcome, "cp1")
+    assert "the upgrade to 1.37.2 breaks on cp1: kube-controller-manager args x" in report.failure_reason(
+        outcome, "cp1"
+    )
 
 
 def test_clean_cluster_is_safe() -> None:
-    outcome = report.report("1.37.2", {"cp1": result()})
+    outcome = report.make_report("1.37.2", {"cp1": result()})
     assert outcome["safe"]
     assert (outcome["nodes"]["cp1"]["msg"], outcome["refusal"]) == ("", "")
-    assert report.failure(outcome, "cp1") == ""
+    assert report.failure_reason(outcome, "cp1") == ""
     assert report.report_lines(outcome) == [
         "cp1: nothing vanishes and nothing breaks",
         "cp1: rehearsed: kubelet (today)",
@@ -95,25 +99,25 @@ def test_clean_cluster_is_safe() -> None:
 
 
 def test_what_was_not_rehearsed_is_not_safe() -> None:
-    outcome = report.report("1.37.2", {"cp1": result(not_rehearsed=[NO_ETCD]), "w1": result()})
+    outcome = report.make_report("1.37.2", {"cp1": result(not_rehearsed=[NO_ETCD]), "w1": result()})
     assert not outcome["safe"]
     assert outcome["nodes"]["cp1"]["not_rehearsed"] == [{**NO_ETCD, "accepted": False}]
     assert report.report_lines(outcome)[-2:] == [
         f"not rehearsed: etcd on cp1: there is no program etcd; pull its image, or accept it with {ACCEPT}=etcd",
         f"Upgrade to 1.37.2: NOT KNOWN TO BE SAFE, because this was not rehearsed: etcd. {END}",
     ]
-    assert report.failure(outcome, "cp1") == (
+    assert report.failure_reason(outcome, "cp1") == (
         "the upgrade to 1.37.2 is not known to be safe on cp1, because this was not rehearsed: etcd (there is no program etcd). Either have it rehearsed,"
         f" the report says how, or accept it by name: -e {ACCEPT}=etcd"
     )
-    assert report.failure(outcome, "w1") == ""
+    assert report.failure_reason(outcome, "w1") == ""
     assert outcome["not_checked"] == [], "that is for nodes"
 
 
 def test_what_is_accepted_by_name_is_safe() -> None:
-    outcome = report.report("1.37.2", {"cp1": result(not_rehearsed=[NO_ETCD])}, accepted=["etcd"])
+    outcome = report.make_report("1.37.2", {"cp1": result(not_rehearsed=[NO_ETCD])}, accepted=["etcd"])
     assert outcome["safe"]
-    assert report.failure(outcome, "cp1") == ""
+    assert report.failure_reason(outcome, "cp1") == ""
     assert report.report_lines(outcome)[-2:] == [
         "not rehearsed, and accepted: etcd on cp1: there is no program etcd",
         f"Upgrade to 1.37.2: nothing that was rehearsed breaks; not rehearsed, and accepted: etcd. {END}",
@@ -121,39 +125,39 @@ def test_what_is_accepted_by_name_is_safe() -> None:
 
 
 def test_accepting_one_name_leaves_the_others() -> None:
-    entries = [NO_ETCD, findings.unrehearsed("certificates", "no CA")]
-    outcome = report.report("1.37.2", {"cp1": result(checks=[], not_rehearsed=entries)}, accepted=["etcd"])
+    entries = [NO_ETCD, findings.unrehearsed_entry("certificates", "no CA")]
+    outcome = report.make_report("1.37.2", {"cp1": result(checks=[], not_rehearsed=entries)}, accepted=["etcd"])
     assert not outcome["safe"]
-    assert report.failure(outcome, "cp1").endswith(f"-e {ACCEPT}=etcd,certificates")
+    assert report.failure_reason(outcome, "cp1").endswith(f"-e {ACCEPT}=etcd,certificates")
 
 
 def test_what_breaks_cannot_be_accepted() -> None:
-    outcome = report.report("1.37.2", {"cp1": result(BROKEN_FLAG, not_rehearsed=[NO_ETCD])}, accepted=["etcd"])
+    outcome = report.make_report("1.37.2", {"cp1": result(BROKEN_FLAG, not_rehearsed=[NO_ETCD])}, accepted=["etcd"])
     assert not outcome["safe"]
     assert report.report_lines(outcome)[-1].startswith("Upgrade to 1.37.2: DO NOT UPGRADE")
 
 
 def test_same_reason_on_several_hosts_is_one_line() -> None:
-    entry = findings.unrehearsed("kubelet-manifests", "why")
-    outcome = report.report("1.38.0", {host: result(not_rehearsed=[entry]) for host in ("cp1", "w1")})
+    entry = findings.unrehearsed_entry("kubelet-manifests", "why")
+    outcome = report.make_report("1.38.0", {host: result(not_rehearsed=[entry]) for host in ("cp1", "w1")})
     lines = [line for line in report.report_lines(outcome) if line.startswith("not rehearsed")]
     assert lines == [f"not rehearsed: kubelet-manifests on cp1, w1: why; accept it with {ACCEPT}=kubelet-manifests"]
 
 
 def test_nodes_outside_of_the_run_are_one_line() -> None:
-    cluster = {"not_rehearsed": [findings.unrehearsed(f"node/{name}", "not in the run") for name in ("w1", "w2")]}
-    outcome = report.report("1.37.2", {"cp1": result()}, cluster)
+    cluster = {"not_rehearsed": [findings.unrehearsed_entry(f"node/{name}", "not in the run") for name in ("w1", "w2")]}
+    outcome = report.make_report("1.37.2", {"cp1": result()}, cluster)
     lines = [line for line in report.report_lines(outcome) if line.startswith("not rehearsed")]
     assert lines == [
         f"not rehearsed: node/w1, node/w2: not in the run; check it with the others, or accept it with {ACCEPT}=node/w1,node/w2"
     ]
-    assert "node/w1, node/w2 (not in the run)" in report.failure(outcome, "cp1")
+    assert "node/w1, node/w2 (not in the run)" in report.failure_reason(outcome, "cp1")
 
 
 def test_name_rehearsed_on_one_node_is_accepted_for_another() -> None:
-    outcome = report.report(
+    outcome = report.make_report(
         "1.37.2",
-        {"cp1": result(), "w1": result(rehearsed=[], not_rehearsed=[findings.unrehearsed("kubelet", "newer")])},
+        {"cp1": result(), "w1": result(rehearsed=[], not_rehearsed=[findings.unrehearsed_entry("kubelet", "newer")])},
         accepted=["kubelet"],
     )
     assert (outcome["safe"], outcome["refusal"]) == (True, "")
@@ -161,35 +165,35 @@ def test_name_rehearsed_on_one_node_is_accepted_for_another() -> None:
 
 @pytest.mark.parametrize("name", ["kubelet", "certificates", "node/w9"])
 def test_name_of_what_was_rehearsed_is_refused(name: str) -> None:
-    outcome = report.report("1.37.2", {"cp1": result()}, accepted=[name])
+    outcome = report.make_report("1.37.2", {"cp1": result()}, accepted=[name])
     assert not outcome["safe"]
     assert outcome["refusal"].startswith(f"invalid {ACCEPT} {name}: everything was rehearsed")
-    assert report.failure(outcome, "cp1") == outcome["refusal"]
+    assert report.failure_reason(outcome, "cp1") == outcome["refusal"]
     assert outcome["refusal"] in report.report_lines(outcome)
 
 
 def test_the_command_comes_last_and_keeps_the_names_that_count() -> None:
     """What is copied from the message accepts all that has to be, on every node, and nothing that is refused."""
-    entries = [NO_ETCD, findings.unrehearsed("user-namespaces", "no getsubids")]
+    entries = [NO_ETCD, findings.unrehearsed_entry("user-namespaces", "no getsubids")]
     results = {
         "cp1": result(not_rehearsed=entries),
-        "w1": result(rehearsed=[], not_rehearsed=[findings.unrehearsed("kubelet", "newer")]),
+        "w1": result(rehearsed=[], not_rehearsed=[findings.unrehearsed_entry("kubelet", "newer")]),
     }
-    outcome = report.report("1.37.2", results, accepted=["kubelet", "etcd", "certificates"])
-    told = report.failure(outcome, "cp1")
-    assert told.startswith(f"{outcome['refusal']} the upgrade to 1.37.2 is not known to be safe on cp1, because")
-    assert told.endswith(f" -e {ACCEPT}=etcd,kubelet,user-namespaces")
+    outcome = report.make_report("1.37.2", results, accepted=["kubelet", "etcd", "certificates"])
+    reason = report.failure_reason(outcome, "cp1")
+    assert reason.startswith(f"{outcome['refusal']} the upgrade to 1.37.2 is not known to be safe on cp1, because")
+    assert reason.endswith(f" -e {ACCEPT}=etcd,kubelet,user-namespaces")
 
 
 def test_names_are_not_refused_while_a_node_is_unknown() -> None:
     """The node that failed may be the one that lacks the program."""
-    outcome = report.report("1.37.2", {"cp1": result(), "cp2": {}}, accepted=["kubelet"])
+    outcome = report.make_report("1.37.2", {"cp1": result(), "cp2": {}}, accepted=["kubelet"])
     assert (outcome["safe"], outcome["refusal"]) == (False, "")
 
 
 def test_a_file_without_a_line() -> None:
     ends = Finding("kube-apiserver", WARNS, "it ends.", "args", "a", file="/a.yaml")
-    outcome = report.report("1.37.2", {"cp1": result(ends)})
+    outcome = report.make_report("1.37.2", {"cp1": result(ends)})
     assert report.report_lines(outcome)[0] == "cp1 kube-apiserver args a: to be known (/a.yaml): it ends"
 
 
@@ -198,44 +202,44 @@ def test_a_file_without_a_line() -> None:
     [({}, "the run ended before"), ({"failed": True, "msg": "no programs", "findings": []}, "no programs")],
 )
 def test_a_node_that_was_not_checked_is_not_safe(answer: dict[str, t.Any], why: str) -> None:
-    outcome = report.report("1.37.2", {"cp1": answer, "cp2": result()})
+    outcome = report.make_report("1.37.2", {"cp1": answer, "cp2": result()})
     assert not outcome["safe"]
     assert outcome["nodes"]["cp1"]["msg"] == why
     assert f"cp1: NOT CHECKED: {why}" in report.report_lines(outcome)
-    assert report.failure(outcome, "cp1") == f"cp1 was not checked: {why}"
-    assert report.failure(outcome, "cp2") == ""
+    assert report.failure_reason(outcome, "cp1") == f"cp1 was not checked: {why}"
+    assert report.failure_reason(outcome, "cp2") == ""
 
 
 def test_a_run_without_hosts_is_not_safe() -> None:
-    assert not report.report("1.37.2", {})["safe"]
+    assert not report.make_report("1.37.2", {})["safe"]
 
 
 def test_what_is_of_no_single_node() -> None:
     mixed = dataclasses.asdict(Finding("cluster", WARNS, "several versions"))
-    outcome = report.report("1.37.2", {"cp1": result()}, {"findings": [mixed]})
+    outcome = report.make_report("1.37.2", {"cp1": result()}, {"findings": [mixed]})
     assert outcome["safe"]
     assert report.report_lines(outcome)[0] == "cluster: to be known: several versions"
 
 
 def test_checks_of_the_cluster_have_a_line() -> None:
-    outcome = report.report("1.37.2", {"cp1": result()}, {"checks": ["webhooks", "coredns"]})
+    outcome = report.make_report("1.37.2", {"cp1": result()}, {"checks": ["webhooks", "coredns"]})
     assert report.report_lines(outcome)[0] == "cluster: checked: coredns, webhooks"
 
 
 def test_unread_check_of_the_cluster_fails_each_host() -> None:
-    cluster = {"not_rehearsed": [findings.unrehearsed("webhooks", "forbidden", "")]}
-    outcome = report.report("1.37.2", {"cp1": result(), "w1": result()}, cluster)
+    cluster = {"not_rehearsed": [findings.unrehearsed_entry("webhooks", "forbidden", "")]}
+    outcome = report.make_report("1.37.2", {"cp1": result(), "w1": result()}, cluster)
     assert not outcome["safe"]
-    assert all("webhooks (forbidden)" in report.failure(outcome, host) for host in ("cp1", "w1"))
+    assert all("webhooks (forbidden)" in report.failure_reason(outcome, host) for host in ("cp1", "w1"))
     assert f"not rehearsed: webhooks: forbidden; accept it with {ACCEPT}=webhooks" in report.report_lines(outcome)
-    assert report.report("1.37.2", {"cp1": result()}, cluster, ["webhooks"])["safe"]
+    assert report.make_report("1.37.2", {"cp1": result()}, cluster, ["webhooks"])["safe"]
 
 
 def test_nodes_outside_of_the_run_are_accepted_one_by_one() -> None:
-    cluster = {"not_rehearsed": [findings.unrehearsed(f"node/{name}", "not in the run") for name in ("w2", "w1")]}
-    outcome = report.report("1.37.2", {"cp1": result()}, cluster, ["node/w1"])
+    cluster = {"not_rehearsed": [findings.unrehearsed_entry(f"node/{name}", "not in the run") for name in ("w2", "w1")]}
+    outcome = report.make_report("1.37.2", {"cp1": result()}, cluster, ["node/w1"])
     assert (outcome["safe"], outcome["not_checked"]) == (False, ["w1", "w2"])
     assert outcome["cluster"]["not_rehearsed"][0]["accepted"] is False
-    assert "node/w2 (not in the run)" in report.failure(outcome, "cp1")
-    assert "node/w1 (" not in report.failure(outcome, "cp1")
-    assert report.report("1.37.2", {"cp1": result()}, cluster, ["node/w1", "node/w2"])["safe"]
+    assert "node/w2 (not in the run)" in report.failure_reason(outcome, "cp1")
+    assert "node/w1 (" not in report.failure_reason(outcome, "cp1")
+    assert report.make_report("1.37.2", {"cp1": result()}, cluster, ["node/w1", "node/w2"])["safe"]

@@ -26,7 +26,9 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.fi
     REAPPLIED,
     Finding,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.static_pod_settings import Sides
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.static_pod_settings import (
+    ManifestVersions,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.data import data_text
 
@@ -43,18 +45,18 @@ def sides(
     name: str = NAME,
     desired: dict[str, t.Any] | None = None,
     **parts: t.Any,
-) -> Sides:
+) -> ManifestVersions:
     """What is compared: by default kubeadm generates what it always did. parts: what else is other than usual."""
-    new, wanted = samples.manifest(generated, name), samples.desired(name=name, **(desired or {}))
-    usual = Sides(
+    new, state = samples.manifest(generated, name), samples.desired(name=name, **(desired or {}))
+    usual = ManifestVersions(
         component=name,
         live=samples.manifest(live, name),
         record=record or {},
         baseline=samples.manifest(),
         generated=new,
-        after=static_pod.plan(wanted, static_pod.State(new, record or {}, {})).after,
-        named=frozenset((field, key) for field, keys in wanted.values.items() for key in keys),
-        asked_about=frozenset(),
+        after=static_pod.plan(state, static_pod.State(new, record or {}, {})).after,
+        named=frozenset((field, key) for field, keys in state.values.items() for key in keys),
+        unconfirmed=frozenset(),
         configuration=ClusterConfiguration.parse(HEAD),
     )
     return dataclasses.replace(usual, **parts)
@@ -69,7 +71,7 @@ def owned(field: str, key: str, value: t.Any) -> Record:
     return {field: {key: Owned(value, None)}}
 
 
-def told(compared: Sides) -> list[str]:
+def summarize(compared: ManifestVersions) -> list[str]:
     """What is found, each in a line: the setting; its impact, who set it; where; in which words; the variable to change."""
     lines = ["", *compared.live.text.splitlines()]
 
@@ -78,7 +80,7 @@ def told(compared: Sides) -> list[str]:
 
     return [
         f"{each.component} {each.field} {each.key} | {each.impact}, {each.set_by} | {place(each)} | {each.message} | {each.variable or '-'}"
-        for each in static_pod_settings.compare(compared)
+        for each in static_pod_settings.compare_settings(compared)
     ]
 
 
@@ -91,7 +93,7 @@ WEBHOOK = samples.API_SERVER.replace("Node,RBAC", "Node,Webhook")
 FASTER = WEBHOOK.replace("periodSeconds: 10", "periodSeconds: 5")
 NOT_PRIVILEGED = samples.API_SERVER.replace("    - --allow-privileged=true\n", "")
 NO_PRIVILEGES: Record = {"args": {"allow-privileged": Owned(None, ["true"])}}
-TAKEN_OUT = frozenset({("args", "v"), ("args", "authorization-mode")})
+UNCONFIRMED = frozenset({("args", "v"), ("args", "authorization-mode")})
 JOINED = samples.etcd("--initial-cluster=a=x,b=y", "--initial-cluster-state=existing")
 FIRST, LIMITED = (
     samples.etcd("--initial-cluster=a=x"),
@@ -127,8 +129,8 @@ CASES = {
     "ours, named with another value: reapplied": partial(sides, V4, record=OURS, desired={"args": {"v": 6}}),
     "another's, named: reapplied": partial(sides, V4, desired=FOUR),
     "not named, set by site: reapplied": partial(sides, POLICY, after=samples.manifest(POLICY), baseline=None),
-    "named, taken for removed: reapplied when told to": partial(sides, V4, desired=FOUR, asked_about=TAKEN_OUT),
-    "not named, taken for removed: removed": partial(sides, V4, asked_about=TAKEN_OUT, after=None),
+    "named, taken for removed: reapplied when confirmed": partial(sides, V4, desired=FOUR, unconfirmed=UNCONFIRMED),
+    "not named, taken for removed: removed": partial(sides, V4, unconfirmed=UNCONFIRMED, after=None),
     "named, site refused: removed": partial(sides, V4, baseline=None, after=None, named=frozenset({("args", "v")})),
     "gate of ours: removed": partial(sides, GATE, record=owned("feature_gates", "A", True)),
     "gate of another: removed": partial(sides, GATE),
@@ -151,7 +153,7 @@ FOUND = {name: lines for name, *lines in (text.split("\n  ") for text in re.find
 
 @pytest.mark.parametrize("name", sorted({*CASES, *FOUND}))
 def test_what_becomes_of_each_setting(name: str) -> None:
-    assert told(CASES[name]()) == FOUND[name]
+    assert summarize(CASES[name]()) == FOUND[name]
 
 
 def test_variable_of_etcd_is_its_own() -> None:
@@ -160,7 +162,7 @@ def test_variable_of_etcd_is_its_own() -> None:
 
 def test_a_manifest_that_comes_in_the_place_of_another() -> None:
     old, new = samples.manifest(), samples.manifest(V4)
-    plan = static_pod_settings.unchanged(new, old)
+    plan = static_pod_settings.unchanged_plan(new, old)
     assert (plan.before, plan.after, plan.operations) == (old, new, ())
 
 
@@ -194,7 +196,7 @@ def test_what_the_inventory_breaks() -> None:
 
 def test_more_is_heard_without_what_was_refused() -> None:
     manifest = samples.manifest(changed(feature_gates={"A": True, "B": True}, args={"v": 4}))
-    left = static_pod_settings.without(manifest, [("feature_gates", "A"), ("args", "v")]).values()
+    left = static_pod_settings.without_settings(manifest, [("feature_gates", "A"), ("args", "v")]).values()
     assert (left["feature_gates"], "v" in left["args"]) == ({"B": True}, False)
 
 
@@ -206,7 +208,7 @@ def test_what_breaks_neither_stays_nor_comes_back() -> None:
         Finding("etcd", REAPPLIED, "", "args", "v"),
         Finding(NAME, BROKEN, "it crashed"),
     ]
-    assert static_pod_settings.worst(found) == found[1:]
+    assert static_pod_settings.without_superseded(found) == found[1:]
 
 
 def test_what_kubeadm_would_not_set_by_itself_comes_from_its_patches() -> None:
