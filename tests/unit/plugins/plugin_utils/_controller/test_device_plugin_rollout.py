@@ -387,9 +387,9 @@ def amounts(allocatable: str, *, device_plugin: bool = True) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("variables", "shown"), [(ABSENT, ["node-w1", "node-w2"]), ({"device_plugin_state": "absent"}, ["node-w1"])]
+    ("variables", "left_on"), [(ABSENT, ["node-w1", "node-w2"]), ({"device_plugin_state": "absent"}, ["node-w1"])]
 )
-def test_what_kubelets_still_show_of_it_is_told(variables: Json, shown: list[str]) -> None:
+def test_what_kubelets_still_show_of_it_is_told(variables: Json, left_on: list[str]) -> None:
     nodes = {"node-w1": amounts("0"), "node-w2": amounts("4"), "node-w3": amounts("4", device_plugin=False)}
     offered = {"nodes": {name: {"extended_resources": each} for name, each in nodes.items()}}
     results: dict[str, ModuleResult] = {
@@ -401,7 +401,7 @@ def test_what_kubelets_still_show_of_it_is_told(variables: Json, shown: list[str
     assert question == {"name": OWN, "namespace": OWN, "gather_subset": ["objects", "others"]}
     # Who may not list the pods of all namespaces may take it away.
     assert [call.arguments for call in found.play.calls("node_resource_info")] == [{"requested": False}]
-    assert list(found.report("w1")["kept"]) == shown
+    assert list(found.report("w1")["kept"]) == left_on
     assert [call["label"] for call in found.result("decide", "w1")["removals"]] == [
         f"ConfigMap {FORMER['name']}",
         f"Namespace {OWN}",
