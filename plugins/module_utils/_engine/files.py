@@ -54,7 +54,7 @@ _KUBERNETES = "/etc/kubernetes"
 def _resolve_parent(path: str, *, writes: bool, follows: bool = True) -> t.Iterator[tuple[int, str, str]]:
     """Open the directory of a file, part by part of the path: its descriptor, the file's name there, and its path without links.
 
-    writes: refuse each directory in which others can replace what is next, not only links that they made. What is missing is no reason.
+    writes: refuse each directory in which others can replace what is next, not only links that they made.
     follows: whether a link at the end is followed as well. Raises OSError.
     """
     names = _names(os.path.join(os.getcwd(), path))
@@ -137,11 +137,11 @@ def _refuse_foreign(
         reason = f"group {_group(parent.st_gid)} can replace what is in {place} (mode {stat.S_IMODE(mode):04o})"
     else:
         return
-    consequence = (
+    effect = (
         f"{entry} is a link there, which is not followed" if is_read_link else "nothing is written or removed there"
     )
     raise PermissionError(
-        errno.EPERM, f"{reason}; {consequence}. Name a path that only root can change, or give that to root"
+        errno.EPERM, f"{reason}; {effect}. Name a path that only root can change, or give that to root"
     )
 
 

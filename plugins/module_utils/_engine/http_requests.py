@@ -88,8 +88,8 @@ class Server:
         Raises ValueError for a header that cannot be sent, and what connect raises.
         """
         # The library has one of its own for each of these, and a server refuses a request with two hosts.
-        given = {name.lower() for name, _value in headers}
-        skipped = {"skip_host": "host" in given, "skip_accept_encoding": "accept-encoding" in given}
+        names = {name.lower() for name, _value in headers}
+        skipped = {"skip_host": "host" in names, "skip_accept_encoding": "accept-encoding" in names}
         connection.putrequest(method, f"{self._prefix}{target}", **skipped)
         for name, value in (*headers, *self._own_headers):
             connection.putheader(name, value)

@@ -260,8 +260,7 @@ class PreviousState(t.TypedDict, total=False):
     whether the kubelet had reported the instance that ran to this API server. reported: whether its report could be read, where probes are
     its to run. not_ready: why its Node was not ready; empty when it was, or when that is not known. enough, short: the pressures that its
     Node reported as False and as True. static_pods: those that were ready; None when that is not known. has_device_socket: whether its device manager
-    had a socket at its usual path. unverified: what is no part of the proof, because it could not be read or was wrong then, each with
-    the reason.
+    had a socket at its usual path. unverified: what is no part of the proof, with the reason.
     """
 
     healthy: bool
@@ -380,7 +379,7 @@ def add_note(journal: Progress, text: str) -> None:
 
 
 def add_unverified(journal: Progress, text: str) -> None:
-    """Record what of the change could not be verified. text: what, and the reason."""
+    """Record what could not be verified. text: what, and the reason."""
     _add(journal.setdefault("unverified", []), text)
 
 

@@ -182,14 +182,12 @@ def _links_to(path: str) -> t.Iterator[str]:
 
 def log_files(directories: t.Iterable[str], container: str) -> list[str]:
     """The log files of a container, one for each start, oldest first. directories: of its pod, the one in use last."""
-    paths = [
-        os.path.join(place, container, name) for place in directories for name in list_directory(f"{place}/{container}")
-    ]
+    paths = [os.path.join(place, container, name) for place in directories for name in list_dir(f"{place}/{container}")]
     numbered = [path for path in paths if re.fullmatch(r"\d+\.log", os.path.basename(path))]
     return sorted(numbered, key=lambda path: int(os.path.basename(path)[: -len(".log")]))
 
 
-def list_directory(directory: str) -> list[str]:
+def list_dir(directory: str) -> list[str]:
     """What stands in a directory; nothing when there is none."""
     try:
         return os.listdir(directory)
@@ -239,12 +237,12 @@ def read_unit_errors(run: Run, unit: str, pod: str) -> list[str]:
 
 
 def read_last_log_lines(paths: t.Sequence[str]) -> list[str]:
-    """The end of the newest log that is not empty: that of a process which has just been started has no lines yet."""
+    """The end of the newest log that is not empty."""
     tails = (read_log_tail(path) for path in reversed(paths))
     return next((lines for lines in tails if lines), [])
 
 
-def hide_secrets(text: str, hidden: t.Mapping[str, str]) -> str:
+def redact(text: str, hidden: t.Mapping[str, str]) -> str:
     """A text without values that are secret. hidden: value -> what is displayed instead."""
     for value in sorted(hidden, key=len, reverse=True):
         text = text.replace(value, hidden[value])

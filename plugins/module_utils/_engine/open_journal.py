@@ -66,16 +66,11 @@ class OpenJournal:
         """Publish the progress for followers. Not synced: it is no state."""
         if (self.journal["phase"], message) != self._published:
             self._published = (self.journal["phase"], message)
-            progress = {
-                "id": self.journal["id"],
-                "phase": self.journal["phase"],
-                "message": message,
-                "clock": self.clock(),
-            }
+            data = {"id": self.journal["id"], "phase": self.journal["phase"], "message": message, "clock": self.clock()}
             temporary = os.path.join(self.directory, ".progress.json")
             try:
                 with open(temporary, "w", encoding="utf-8") as stream:
-                    json.dump(progress, stream)
+                    json.dump(data, stream)
                 os.rename(temporary, os.path.join(self.directory, "progress.json"))
             except OSError:
                 with contextlib.suppress(OSError):

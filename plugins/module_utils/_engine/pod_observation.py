@@ -19,7 +19,7 @@ import typing as t
 
 from .files import Json
 from .journal import Instance, PodIdentity, Probe
-from .node import Host, Process, list_directory, log_files
+from .node import Host, Process, list_dir, log_files
 from .probes import HttpGet, run_probe
 
 _UID = re.compile(r"[0-9a-f]{32}")
@@ -53,12 +53,10 @@ def find_processes(host: Host, pod: PodIdentity) -> PodProcesses:
 
 def _log_directories(host: Host) -> dict[str, list[str]]:
     """The directories with logs of static pods, by UID; the configured place last."""
-    links = (os.path.join(host.container_logs, name) for name in list_directory(host.container_logs))
+    links = (os.path.join(host.container_logs, name) for name in list_dir(host.container_logs))
     # PLACE/NAMESPACE_POD_UID/CONTAINER/0.log
     paths = [os.path.dirname(os.path.dirname(target)) for target in map(_target, links) if target]
-    paths += [
-        os.path.join(place, name) for place in (host.pod_logs, *host.more_pod_logs) for name in list_directory(place)
-    ]
+    paths += [os.path.join(place, name) for place in (host.pod_logs, *host.more_pod_logs) for name in list_dir(place)]
     found: dict[str, list[str]] = {}
     # A path that comes twice counts where it comes last.
     for path in reversed(list(dict.fromkeys(reversed(paths)))):
@@ -90,7 +88,7 @@ def _is_log_directory_of(pod: PodIdentity, path: str) -> bool:
 def _find_in_kubelet_root(host: Host, container: str) -> set[str]:
     """The UIDs of static pods that have a container of this name, by the kubelet's own directories."""
     pods = os.path.join(host.kubelet_root, "pods")
-    uids = (name for name in list_directory(pods) if _UID.fullmatch(name))
+    uids = (name for name in list_dir(pods) if _UID.fullmatch(name))
     return {uid for uid in uids if os.path.isdir(os.path.join(pods, uid, "containers", container))}
 
 
@@ -134,11 +132,11 @@ def check_kubelet_probes(
     process: Process | None,
     probes: t.Sequence[Probe],
     *,
-    is_demanded: bool,
+    required: bool,
 ) -> tuple[bool | None, str]:
-    """Whether the probes of a container pass that only the kubelet runs, as it reports, and the result as text; None when it is not known.
+    """Whether the probes pass that only the kubelet runs, as it reports, and the result as text; None when it is not known.
 
-    credential: the kubelet's kubeconfig, and the path of the mirror pod. is_demanded: whether its report could be read before.
+    credential: the kubelet's kubeconfig, and the path of the mirror pod. required: whether its report could be read before.
     Where it cannot be read, a port without a listener is all that is known to be wrong.
     """
     name = f"{' and '.join(sorted({probe['kind'] for probe in probes}))} probe"
@@ -150,7 +148,7 @@ def check_kubelet_probes(
         return is_ready, f"{name}: the kubelet reports the container {'as ready' if is_ready else 'not as ready yet'}"
     unknown = f"{name}: what the kubelet reports is not known ({why})"
     ports = [run_probe({**probe, "kind": "tcp"}) for probe in probes if probe["kind"] == "grpc"]
-    is_wrong = is_demanded or not all(ok for ok, dummy in ports)
+    is_wrong = required or not all(ok for ok, dummy in ports)
     return False if is_wrong else None, "; ".join([unknown, *(text for dummy, text in ports)])
 
 
@@ -269,7 +267,7 @@ def observe_pod(
     inside = [probe for probe in expected["probes"] if probe["kind"] not in NETWORK_PROBES]
     if inside:
         credential = host.kubelet_conf, mirror_pod_path(watch["log_prefix"])
-        results.append(check_kubelet_probes(http_get, credential, process, inside, is_demanded=is_reported))
+        results.append(check_kubelet_probes(http_get, credential, process, inside, required=is_reported))
     starts, logs = _starts(
         {uid: paths for uid, paths in found.logs.items() if acceptable(uid)}, watch["container"], baseline
     )

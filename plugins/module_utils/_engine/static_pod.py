@@ -32,7 +32,7 @@ from .pod_observation import PodObservation, count_starts, find_processes, obser
 from .probes import HttpGet, read_gates, unread_gates, wrong_gates
 from .watcher import SIDE_BY_PHASE, Observation, retry_until
 
-# A component that crashed this often without ever becoming ready does not come up later by waiting.
+# A component that crashed this often and was never ready does not become so later.
 MAX_CRASHES = 3
 
 

@@ -111,23 +111,21 @@ class SystemdUnit:
         """Its state, process, id of this start, and number of restarts."""
         names = ("ActiveState", "SubState", "MainPID", "InvocationID", "NRestarts")
         status, output, error = self.run(["systemctl", "show", f"--property={','.join(names)}", self.name])
-        properties = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
-        if status != 0 or not properties:
-            properties = {"ActiveState": _UNKNOWN, "SubState": error.strip() or "no answer"}
-        return {**dict.fromkeys(names, ""), **properties}
+        state = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+        if status != 0 or not state:
+            state = {"ActiveState": _UNKNOWN, "SubState": error.strip() or "no answer"}
+        return {**dict.fromkeys(names, ""), **state}
 
     def read_known_properties(self) -> dict[str, str]:
         """The same, as soon as systemd responds."""
-        return retry_until(
-            lambda properties: properties["ActiveState"] != _UNKNOWN, self.read_properties, self.clock, self.sleep
-        )
+        return retry_until(lambda state: state["ActiveState"] != _UNKNOWN, self.read_properties, self.clock, self.sleep)
 
     def find_invocation(self) -> str:
         """The id of what runs. Raises EngineError when it is not known."""
-        properties = self.read_known_properties()
-        if properties["ActiveState"] == _UNKNOWN:
-            raise EngineError(f"systemd does not tell what runs as {self.name}: {properties['SubState']}")
-        return properties["InvocationID"]
+        state = self.read_known_properties()
+        if state["ActiveState"] == _UNKNOWN:
+            raise EngineError(f"systemd does not tell what runs as {self.name}: {state['SubState']}")
+        return state["InvocationID"]
 
     def read_config_errors(self, invocation: str) -> tuple[list[str], str]:
         """What an instance logged about its configuration, and why that is not known; empty when it is. A kubelet always logs something."""
@@ -187,18 +185,16 @@ class UnitWatcher:
         invocation = self.unit.find_invocation()
         complaints = [
             *self.unit.read_config_errors(invocation)[0],
-            self._unknown_health_reason(self.unit.read_known_properties()),
+            self._health_problem(self.unit.read_known_properties()),
         ]
         return {"invocation": invocation, **self.node.read_previous_state(), "complaints": complaints}
 
     def observe(self) -> UnitObservation:
         """Observe unit, process, probes and Node."""
-        properties, phase = self.unit.read_properties(), self.journal["phase"]
+        state, phase = self.unit.read_properties(), self.journal["phase"]
         expected = self.watch[SIDE_BY_PHASE[phase]]
-        pid, is_active = int(properties["MainPID"] or 0), properties["ActiveState"] == "active"
-        running = (
-            Process(properties["InvocationID"], pid, "", self.host.read_arguments(pid)) if pid and is_active else None
-        )
+        pid, is_active = int(state["MainPID"] or 0), state["ActiveState"] == "active"
+        running = Process(state["InvocationID"], pid, "", self.host.read_arguments(pid)) if pid and is_active else None
         # What runs before the change is taken as it is: its files may have changed since it was started.
         is_expected = running is not None and (
             phase == PREPARED or (self._may_be_expected(running.uid) and running.runs(expected["arguments"]))
@@ -209,11 +205,11 @@ class UnitWatcher:
         node_ok, node = self._check_node(process) if process and probes_ok else (False, "")
         return UnitObservation(
             process=process,
-            state=f"{properties['ActiveState']} ({properties['SubState']})",
+            state=f"{state['ActiveState']} ({state['SubState']})",
             strange=running is not None and process is None,
             probes_ok=probes_ok and process is not None,
             probes=(*(text for dummy, text in results), *([node] if node else [])),
-            crashes=self._crashes(properties),
+            crashes=self._crashes(state),
             node_ok=node_ok,
             node=node,
             unrecoverable=self.node.find_new_pressure() if process and phase in ON_TRIAL else "",
@@ -234,13 +230,13 @@ class UnitWatcher:
     def _marked(self) -> str | None:
         return mark["invocation"] if (mark := self.journal.get("mark")) else None
 
-    def _crashes(self, properties: t.Mapping[str, str]) -> int:
+    def _crashes(self, state: t.Mapping[str, str]) -> int:
         """systemd counts its own starts. What it had counted when the new instance was first seen is not this one's."""
-        if properties["InvocationID"] == self._marked():
+        if state["InvocationID"] == self._marked():
             return 0
-        count = int(properties["NRestarts"] or 0)
+        count = int(state["NRestarts"] or 0)
         self._former_restarts = count if self._former_restarts is None else min(count, self._former_restarts)
-        waits = 1 if properties["SubState"] == "auto-restart" or properties["ActiveState"] == "failed" else 0
+        waits = 1 if state["SubState"] == "auto-restart" or state["ActiveState"] == "failed" else 0
         return count - self._former_restarts + waits
 
     def has_seen_change(self) -> bool:
@@ -253,16 +249,16 @@ class UnitWatcher:
 
     def activate_files(self) -> None:
         """Restart the unit, once: an engine that died after it had done so finds another instance than the marked one."""
-        properties = self.unit.read_properties()
-        is_other = properties["ActiveState"] == "active" and properties["InvocationID"] != self._marked()
+        state = self.unit.read_properties()
+        is_other = state["ActiveState"] == "active" and state["InvocationID"] != self._marked()
         # It may have been started meanwhile, by systemd after a crash or the node after a reboot: then from the unit as it was
         # loaded, and over the state files that were there.
         is_applying = self.journal["phase"] == APPLYING
-        if is_other and self._has_expected_arguments(properties) and self.state_files.are_moved(is_applying):
+        if is_other and self._has_expected_arguments(state) and self.state_files.are_moved(is_applying):
             return
         self.unit.reload()
-        is_former = properties["InvocationID"] == self.journal["before"]["invocation"]
-        if self.journal["phase"] == ROLLING_BACK and properties["ActiveState"] == "active" and is_former:
+        is_former = state["InvocationID"] == self.journal["before"]["invocation"]
+        if self.journal["phase"] == ROLLING_BACK and state["ActiveState"] == "active" and is_former:
             return  # it was never stopped
         if not self.watch["set_aside"]:
             self.unit.restart()
@@ -275,13 +271,12 @@ class UnitWatcher:
             self.state_files.move_back()
         self.unit.start()
 
-    def _has_expected_arguments(self, properties: t.Mapping[str, str]) -> bool:
+    def _has_expected_arguments(self, state: t.Mapping[str, str]) -> bool:
         """Whether what runs has the arguments of the journal's phase."""
-        pid = int(properties["MainPID"] or 0)
+        pid = int(state["MainPID"] or 0)
         side: Side = "after" if self.journal["phase"] == APPLYING else "before"
-        return Process(properties["InvocationID"], pid, "", self.host.read_arguments(pid)).runs(
-            self.watch[side]["arguments"]
-        )
+        process = Process(state["InvocationID"], pid, "", self.host.read_arguments(pid))
+        return process.runs(self.watch[side]["arguments"])
 
     def find_blocker(self) -> str:
         """That is part of an observation."""
@@ -296,7 +291,7 @@ class UnitWatcher:
         instance = self.unit.read_known_properties()
         complaints, why = self.unit.read_config_errors(instance["InvocationID"])
         unread = [f"whether it ignored errors in its configuration: {why}"] if why else []
-        reason = self._unknown_health_reason(instance)
+        reason = self._health_problem(instance)
         for text in [*self._limits(reason), *unread]:
             add_unverified(self.journal, text)
         if reason.startswith(_PORT_IN_USE) and reason not in former:
@@ -304,13 +299,13 @@ class UnitWatcher:
         new = [line for line in complaints if line not in former]
         return f"it ignored errors in its configuration: {'; '.join(new)}" if new else None
 
-    def _unknown_health_reason(self, instance: t.Mapping[str, str]) -> str:
+    def _health_problem(self, instance: t.Mapping[str, str]) -> str:
         probe = next(iter(self.watch[SIDE_BY_PHASE[self.journal["phase"]]]["probes"]), None)
         return unknown_health_reason(self.host, int(instance["MainPID"] or 0), probe)
 
     def unverified(self) -> list[str]:
         """What neither its own health nor its Node shows."""
-        return self._limits(self._unknown_health_reason(self.unit.read_known_properties()))
+        return self._limits(self._health_problem(self.unit.read_known_properties()))
 
     def _limits(self, reason: str) -> list[str]:
         return [*([f"whether it is healthy: {reason}"] if reason else []), *self.node.unverified()]

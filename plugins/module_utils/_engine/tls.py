@@ -91,7 +91,7 @@ def _load_authority(context: ssl.SSLContext, authority: bytes) -> None:
 
 def load_pair(context: ssl.SSLContext, pair: Pair) -> None:
     """Give a context a pair, which OpenSSL takes from files only. Raises CredentialError."""
-    with _memory_file(pair.certificate) as certificate, _memory_file(pair.key) as key:
+    with _file(pair.certificate) as certificate, _file(pair.key) as key:
         try:
             # Without a password OpenSSL would ask a terminal for that of a key which has one.
             context.load_cert_chain(certificate, key, password="")
@@ -112,7 +112,7 @@ def _pair_problem(pair: Pair, reason: str) -> str:
 
 
 @contextlib.contextmanager
-def _memory_file(content: bytes) -> t.Iterator[str]:
+def _file(content: bytes) -> t.Iterator[str]:
     """The path of a file with this content: in memory, where the system has such files."""
     if hasattr(os, "memfd_create"):
         with os.fdopen(os.memfd_create("pem", os.MFD_CLOEXEC), "wb") as stream:

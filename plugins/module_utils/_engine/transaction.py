@@ -41,7 +41,7 @@ from .journal import (
     is_of_unit,
     load_journal,
 )
-from .node import NODE, Host, Run, hide_secrets, read_boot_id, run_program, utc_now
+from .node import NODE, Host, Run, read_boot_id, redact, run_program, utc_now
 from .open_journal import ChangedFiles, OpenJournal, TransactionTimes
 from .probes import HttpGet, api_get
 from .static_pod import StaticPodWatcher
@@ -109,13 +109,11 @@ class Engine:
 
     def _watcher(self) -> Watcher:
         """The watcher for the kind of component that the journal is about."""
-        watch = self.journal["watch"]
+        watch, node = self.journal["watch"], (self.host, self.run_program, self.http_get, self.clock, self.sleep)
         if is_of_static_pod(watch):
-            return StaticPodWatcher(
-                self.journal, watch, self.host, self.run_program, self.http_get, self.clock, self.sleep
-            )
+            return StaticPodWatcher(self.journal, watch, *node)
         if is_of_unit(watch):
-            return UnitWatcher(self.journal, watch, self.host, self.run_program, self.http_get, self.clock, self.sleep)
+            return UnitWatcher(self.journal, watch, *node)
         raise EngineError(
             f"{os.path.join(self.directory, 'journal.json')} is about a {watch['kind']}, which this engine does not know"
         )
@@ -297,9 +295,7 @@ class Engine:
             "proof": self.watcher.proof(observation) if observation else None,
             "confirmed": None if self.journal.get("confirm_timeout") is None else self.open_journal.is_confirmed(),
             "notes": self.journal.get("notes", []),
-            "log": [
-                hide_secrets(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])
-            ],
+            "log": [redact(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])],
         }
         self.journal.update({"phase": CLOSED, "result": result})
         if outcome == COMMITTED:

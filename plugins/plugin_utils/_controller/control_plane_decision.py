@@ -97,7 +97,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             report_warnings=self._decision_warnings(hosts, previous),
         )
         persistence = self._plan_persistence(hosts)
-        refusal = control_planes.planning_refusal(hosts, self._play.host, self._play.play_hosts, self._play.batch_hosts)
+        refusal = control_planes.run_refusal(hosts, self._play.host, self._play.play_hosts, self._play.batch_hosts)
         refusal = refusal or self._kubelet_refusal(hosts)
         # A run that is to write kubeadm-config and cannot is refused before its first write.
         if not refusal and persistence and (why := persistence.refusal()):

@@ -12,7 +12,7 @@ import tempfile
 import typing as t
 
 from ..._engine.files import Json
-from ..._engine.node import Host, hide_secrets
+from ..._engine.node import Host, redact
 from ..._plan.common.errors import KubeadmError
 from ..._plan.common.verdict import SKIPPED, Verdict
 from ..._plan.static_pod import plan as static_pod
@@ -139,7 +139,7 @@ def rehearse(
     verdict = rehearsal.parse_verdict(pod.name, status, output)
     # As the manifest has it: an expanded argument may hold a variable's value.
     command = rehearsal.build_command(pod.name, plan.after.arguments)
-    message, *warnings = (hide_secrets(text, plan.after.hidden) for text in (verdict.message, *verdict.warnings))
+    message, *warnings = (redact(text, plan.after.hidden) for text in (verdict.message, *verdict.warnings))
     return Verdict(verdict.verdict, message, round(clock() - began, 2), tuple(command), tuple(warnings))
 
 

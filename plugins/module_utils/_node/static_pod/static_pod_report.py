@@ -11,7 +11,7 @@ import os
 import typing as t
 
 from ..._engine.files import Json
-from ..._engine.node import NODE, Host, Process, hide_secrets
+from ..._engine.node import NODE, Host, Process, redact
 from ..._plan.common.errors import KubeadmError
 from ..._plan.common.ownership import Change, Values
 from ..._plan.static_pod import plan as static_pod
@@ -153,4 +153,4 @@ def _format_argument(argument: str, manifest: Manifest) -> str:
     """As the manifest has it, where that is expanded from the environment."""
     flag = argument.partition("=")[0]
     written = [each for each in manifest.arguments if each.partition("=")[0] == flag and "$(" in each]
-    return written[-1] if written else hide_secrets(argument, manifest.hidden)
+    return written[-1] if written else redact(argument, manifest.hidden)

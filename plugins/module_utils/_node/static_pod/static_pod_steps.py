@@ -11,7 +11,7 @@ import os
 import time
 import typing as t
 
-from ..._engine.node import NODE, Host, hide_secrets, read_last_log_lines
+from ..._engine.node import NODE, Host, read_last_log_lines, redact
 from ..._plan.common.verdict import Verdict
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.desired import SETTINGS, Desired, parse_desired
@@ -144,7 +144,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
             pod, observed.host, seconds=self._ready_timeout, clock=time.monotonic, sleep=time.sleep
         )
         if not observation.healthy:
-            log = [hide_secrets(line, pod.manifest.hidden) for line in read_last_log_lines(observation.logs)]
+            log = [redact(line, pod.manifest.hidden) for line in read_last_log_lines(observation.logs)]
             raise self._unhealthy_error(observation.missing(), observation.probes, log)
         clients = _clients(observed)
         unverified = [

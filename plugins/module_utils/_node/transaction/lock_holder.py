@@ -11,7 +11,7 @@ import os
 import re
 import typing as t
 
-from ..._engine.node import NODE, Host, list_directory
+from ..._engine.node import NODE, Host, list_dir
 
 
 def requester_of(environment: t.Mapping[str, str]) -> str:
@@ -42,7 +42,7 @@ def _holder_pid(path: str, proc: str) -> int | None:
 
 def _has_open(path: str, directory: str) -> bool:
     status = os.stat(path)
-    return any(_is_same(os.path.join(directory, name), status) for name in list_directory(directory))
+    return any(_is_same(os.path.join(directory, name), status) for name in list_dir(directory))
 
 
 def _is_same(path: str, status: os.stat_result) -> bool:

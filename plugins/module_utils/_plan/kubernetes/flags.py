@@ -134,10 +134,8 @@ def plan_edits(arguments: t.Sequence[str], given: t.Iterable[Flag], name: str, d
         for flag in reversed(found[len(desired) :])
         for index in ((flag.index + 1, flag.index) if flag.split else (flag.index,))
     ]
-    other_values = [(flag, value) for flag, value in zip(found, desired) if flag.text != value]
-    replaced = [
-        edit for flag, value in reversed(other_values) for edit in _replacement(flag, arguments[flag.index], value)
-    ]
+    changed = [(flag, value) for flag, value in zip(found, desired) if flag.text != value]
+    replaced = [edit for flag, value in reversed(changed) for edit in _replacement(flag, arguments[flag.index], value)]
     return [*added, *removed, *replaced]
 
 

@@ -22,7 +22,7 @@ from . import pod_fields
 
 SETTINGS = ("feature_gates", "admission_plugins", "args", "env", "volumes", *pod_fields.FIELDS, "files")
 _VOLUME_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
-# Where a mount would stand over the component's binary and its libraries, or over what every container needs.
+# A mount there would hide the component's binary, or what every container needs.
 _RESERVED_MOUNT_PATHS = frozenset(
     ("/", "/bin", "/dev", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/local")
 ) | {"/usr/local/bin", "/usr/local/sbin", "/usr/sbin"}

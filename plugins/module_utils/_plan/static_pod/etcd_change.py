@@ -195,14 +195,10 @@ def refuse_small_quota(before: Manifest, after: Manifest, size: int | None, node
     if quota is None or quota >= least:
         return
     given = setting(after, _QUOTA)
-    which = (
-        f"{_QUOTA} {given} is {_format_bytes(quota)}"
-        if given
-        else f"etcd's default of {_QUOTA} is {_format_bytes(quota)}"
-    )
+    which = f"{_QUOTA} {given}" if given else f"etcd's default of {_QUOTA}"
     raise Refusal(
-        f"args: {which}, and the database on {node} has {_format_bytes(size)}. A full etcd refuses every write, so the quota must be at"
-        f" least {_QUOTA_FACTOR} times that: {least} ({_format_bytes(least)})."
+        f"args: {which} is {_format_bytes(quota)}, and the database on {node} has {_format_bytes(size)}. A full etcd refuses every write,"
+        f" so the quota must be at least {_QUOTA_FACTOR} times that: {least} ({_format_bytes(least)})."
     )
 
 

@@ -192,9 +192,7 @@ class Manifest:
         found: dict[str, str | None] = {}
         for entry in self.container.get("env") or []:
             # Kubernetes expands a value by the variables that stand before it.
-            found[entry["name"]] = (
-                None if "valueFrom" in entry else _expand_variables(str(entry.get("value") or ""), found)
-            )
+            found[entry["name"]] = None if "valueFrom" in entry else _expand_refs(str(entry.get("value") or ""), found)
         return found
 
     @functools.cached_property
@@ -219,7 +217,7 @@ class Manifest:
 
         None for an argument that depends on a value which only the kubelet knows.
         """
-        return [_expand_variables(argument, self.environment) for argument in self.arguments]
+        return [_expand_refs(argument, self.environment) for argument in self.arguments]
 
     @functools.cached_property
     def expected_flags(self) -> list[flags.Flag]:
@@ -513,7 +511,7 @@ def _mounts(
             path_type="" if below else volumes[mount["name"]].get("type") or "",  # it is about the volume
         )
         for mount in container.get("volumeMounts") or []
-        for below in [mount.get("subPath") or _expand_variables(mount.get("subPathExpr") or "", environment)]
+        for below in [mount.get("subPath") or _expand_refs(mount.get("subPathExpr") or "", environment)]
         if mount["name"] in volumes and below is not None
     ]
 
@@ -564,7 +562,7 @@ def _has_other_fields(volume: t.Mapping[str, t.Any], host: t.Mapping[str, t.Any]
     return bool(volume.keys() - {"name", "hostPath"} or host.keys() - {"path", "type"} or mount.keys() - _MOUNT_KEYS)
 
 
-def _expand_variables(text: str, environment: t.Mapping[str, str | None]) -> str | None:
+def _expand_refs(text: str, environment: t.Mapping[str, str | None]) -> str | None:
     """Kubernetes' expansion: C($(NAME)) of a known variable, C($$) for a dollar sign, everything else as it stands.
 
     None when it depends on a value that only the kubelet knows.

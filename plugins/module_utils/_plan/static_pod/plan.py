@@ -43,12 +43,11 @@ HIDDEN = "(hidden)"  # stands for what is not displayed
 class State:
     """What the node has.
 
-    manifest: the manifest as it stands.
-    record: what we own of it.
+    record: what we own of the manifest.
     files: every file that the desired state or the record names, None when it does not exist.
     users, groups: the number of each owner and group that the desired state names.
     written_image: the component's image at our last write; None when it is not known. former: the manifest before our first change; None when
-    it is not known, or another program has changed the manifest since. changed: when the manifest was changed last, UTC.
+    it is not known, or another program has changed it since. changed: when the manifest was changed last, UTC.
     """
 
     manifest: Manifest

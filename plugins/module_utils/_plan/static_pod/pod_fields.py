@@ -47,12 +47,10 @@ def desired_resources(given: t.Mapping[str, t.Any]) -> _Flat:
 def _parse_amount(key: str, value: t.Any) -> str | int:
     """The form in which it stands in a manifest without quotes, as kubeadm writes it."""
     text = quantities.parse_amount(RESOURCES, key, value)
-    quantity = quantities.parse(text)
+    amount = quantities.parse(text)
     if _SUFFIX.search(text):
         return text
-    return (
-        int(quantity) if quantity.denominator == 1 else f"{int(quantities.round_up(quantity * 1000, quantities.ONE))}m"
-    )
+    return int(amount) if amount.denominator == 1 else f"{int(quantities.round_up(amount * 1000, quantities.ONE))}m"
 
 
 def desired_probes(given: t.Mapping[str, t.Any]) -> _Flat:
@@ -205,7 +203,7 @@ def probes_of_container(container: t.Mapping[str, t.Any], source: str) -> list[P
     for name in _PROBES:
         probe = container.get(name)
         if probe:
-            described = _parse_probe(probe, container, source)
+            described = _as_probe(probe, container, source)
             if described not in found:
                 found.append(described)
     return found
@@ -215,17 +213,13 @@ def seconds_until_killed(container: t.Mapping[str, t.Any], source: str) -> int:
     """How long the kubelet leaves a container that does not work, when only its liveness shows that and only the
     kubelet can probe it. 0 for every other."""
     probe = container.get("livenessProbe")
-    if (
-        not probe
-        or container.get("readinessProbe")
-        or _parse_probe(probe, container, source)["kind"] in ("http", "tcp")
-    ):
+    if not probe or container.get("readinessProbe") or _as_probe(probe, container, source)["kind"] in ("http", "tcp"):
         return 0
     failures = int(probe.get("failureThreshold") or 3) * int(probe.get("periodSeconds") or 10)
     return int(probe.get("initialDelaySeconds") or 0) + failures + int(probe.get("timeoutSeconds") or 1)
 
 
-def _parse_probe(probe: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any], source: str) -> Probe:
+def _as_probe(probe: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any], source: str) -> Probe:
     if "httpGet" in probe:
         get = probe["httpGet"]
         return {

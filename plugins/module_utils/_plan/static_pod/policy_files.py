@@ -26,7 +26,7 @@ _OWNER = ("uid", "gid")
 class PolicyFileChange(FileChange):
     """One policy file that changes.
 
-    is_desired: the task requests this content; otherwise what stood there before us goes back. chosen: what of its owner the change
+    is_desired: the task requests this content; otherwise the original goes back. chosen: what of its owner the change
     decides.
     """
 
@@ -126,9 +126,9 @@ class PolicyFiles:
             return None
         version = FileVersion(base64.b64decode(original["content"]), int(original["mode"], 8))
         version = version.with_owner_of(self.live.get(path))
-        managed = self.owned[path].set or {}
+        owned = self.owned[path].set or {}
         return dataclasses.replace(
-            version, **{key: original[key] for key in _OWNER if key in managed and key in original}
+            version, **{key: original[key] for key in _OWNER if key in owned and key in original}
         )
 
 

@@ -59,9 +59,7 @@ _RESULT_KEYS = (
 # ---- before the first write ------------------------------------------------------------------------------------------
 
 
-def planning_refusal(
-    hosts: Hosts[StaticPodHost], host: str, reachable: t.Collection[str], batch: t.Collection[str]
-) -> str:
+def run_refusal(hosts: Hosts[StaticPodHost], host: str, reachable: t.Collection[str], batch: t.Collection[str]) -> str:
     """Why the hosts that take part cannot be changed in one run; empty when they can.
 
     host: the one that reports it. reachable: the hosts that the play still has. batch: those of them that C(serial) lets in now.

@@ -161,16 +161,13 @@ def acquire(found: Json | None, request: LeaseRequest, now: float) -> LeasePlan:
         return LeasePlan(_acquired_body(found, request, now), operations=_operations(lease, holder=request.holder))
     _refuse_halted(lease, request)
     # A run that ended at the very moment of our plan changed something that it may not show.
-    stale = (
-        lease.last_holder not in ("", request.holder)
-        and _seconds_since_renewal(lease, now) <= request.plan_age + _MARGIN
-    )
+    stale = lease.last_holder not in ("", request.holder) and _renewal_age(lease, now) <= request.plan_age + _MARGIN
     if lease.holder and not request.takeover:
         if lease.left(now) > 0 and lease.holder != request.gone:
             return LeasePlan(
                 None,
                 _operations(lease, holder=request.holder),
-                (_holder_message(lease, now),),
+                (_holder_text(lease, now),),
                 lease.left(now),
                 stale=True,
             )
@@ -207,7 +204,7 @@ def timeout_message(found: Json | None, name: str, now: float, waited: float) ->
     """The error of a run that waited in vain for the Lease of this name."""
     lease = parse(found, name)
     return (
-        f"waited {waited:.0f} s, and {_holder_message(lease, now)} Run again when it is done. When you know that it is dead, set"
+        f"waited {waited:.0f} s, and {_holder_text(lease, now)} Run again when it is done. When you know that it is dead, set"
         f" takeover: true (in the roles: {_TAKEOVER})."
     )
 
@@ -231,10 +228,10 @@ def _refuse_open_transactions(lease: Lease, request: LeaseRequest, now: float) -
 
 
 def _loss_warnings(lease: Lease, now: float) -> tuple[str, ...]:
-    return (f"the Lease was lost: {_holder_message(lease, now)}",) if lease.holder else ()
+    return (f"the Lease was lost: {_holder_text(lease, now)}",) if lease.holder else ()
 
 
-def _holder_message(lease: Lease, now: float) -> str:
+def _holder_text(lease: Lease, now: float) -> str:
     return f"the run {lease.holder} is in progress: {_describe_lease(lease, now)}."
 
 
@@ -244,14 +241,14 @@ def _describe_lease(lease: Lease, now: float) -> str:
         return f"{name} has a holder and no renewTime, so it never expires"
     left = lease.left(now)
     ending = f"expires in {left:.0f} s" if left > 0 else f"expired {-left:.0f} s ago"
-    ago = _seconds_since_renewal(lease, now)
+    ago = _renewal_age(lease, now)
     renewed = (
         f"was renewed {ago:.0f} s ago" if ago >= 0 else f"has a renewTime {-ago:.0f} s ahead of the API server's clock"
     )
     return f"{name} {renewed} and {ending}"
 
 
-def _seconds_since_renewal(lease: Lease, now: float) -> float:
+def _renewal_age(lease: Lease, now: float) -> float:
     return float("inf") if lease.renewed is None else now - lease.renewed
 
 

@@ -59,7 +59,7 @@ class Transaction:
         return self.proof.unverified if self.proof else ()
 
 
-def outcome_text(outcome: str) -> str:
+def to_phrase(outcome: str) -> str:
     """An outcome as part of a sentence."""
     return outcome.replace("_", " ")
 
@@ -94,9 +94,7 @@ def unhealthy_message(
     logged = f" {name} logged last: {_error_line(log)}." if log else ""
     ended = typed.parse(Transaction, last or {})
     former = (
-        f" Its last transaction, {ended.id}, ended {outcome_text(ended.outcome)}: {ended.reason}."
-        if ended.reason
-        else ""
+        f" Its last transaction, {ended.id}, ended {to_phrase(ended.outcome)}: {ended.reason}." if ended.reason else ""
     )
     return (
         f"{name} on {node}: there is nothing to change, but it {missing}{results}.{logged}{former}"

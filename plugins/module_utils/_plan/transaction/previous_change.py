@@ -5,7 +5,7 @@
 """The rollback: which change of a component C(state=previous) reverts, and whether that is safe.
 
 A journal holds both versions of every file that its transaction changed. Reverting it brings each to its former version,
-in a transaction of its own. That is right only while the files still are what the change left.
+in a transaction of its own.
 """
 
 from __future__ import annotations

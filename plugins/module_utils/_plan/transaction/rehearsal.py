@@ -79,9 +79,7 @@ def find_blocker(component: str, arguments: t.Sequence[str | None], program: str
         return "its manifest has no command, so only its image knows what is started"
     if None in arguments:
         return "an argument is made from a value that only the kubelet knows (valueFrom)"
-    if flags.last_value(
-        [argument for argument in arguments if argument is not None], "service-account-signing-endpoint"
-    ):
+    if flags.last_value([each for each in arguments if each is not None], "service-account-signing-endpoint"):
         return "--service-account-signing-endpoint is contacted at start, which a rehearsal without network cannot do"
     return None
 
@@ -111,9 +109,8 @@ def _api_server_overrides(arguments: t.Sequence[str]) -> list[str]:
 
 def _other_overrides(component: str, arguments: t.Sequence[str]) -> list[str]:
     overrides = [f"--tls-cert-file={MISSING_FILE}", f"--tls-private-key-file={MISSING_FILE}"]
-    if (
-        flags.last_value(arguments, "secure-port") == "0"
-    ):  # no serving port, no certificate: it would run until the limit
+    # Without a serving port there is no certificate: it would run until the limit.
+    if flags.last_value(arguments, "secure-port") == "0":
         overrides.append(f"--secure-port={_DEFAULT_PORTS[component]}")
     return overrides
 

@@ -180,7 +180,7 @@ def host_not_started(host: str, why: str) -> Part:
 
 def pending_message(number: int) -> str:
     """Why a host fails that has something to change in check mode."""
-    return f"{_PENDING}: {_count_text(number, 'operation')} {'is' if number == 1 else 'are'} not applied."
+    return f"{_PENDING}: {_count(number, 'operation')} {'is' if number == 1 else 'are'} not applied."
 
 
 def _outcome(run: Run) -> str:
@@ -196,25 +196,25 @@ def _headline(run: Run) -> str:
     count = run.pending if run.dry else run.done
     number = sum(map(count, run.parts))
     changed = {part.host for part in run.parts if count(part)}
-    nodes = f"{len(changed)} of {_count_text(len(run.hosts), 'node')}"
+    nodes = f"{len(changed)} of {_count(len(run.hosts), 'node')}"
     title, objects = (
         "Plan" if run.dry else "Changed",
         join_first(name for name, is_changed in run.objects.items() if is_changed),
     )
     if objects and not (number or run.has_failed):
-        return f"{title}: {objects}; nothing to change on {_count_text(len(run.hosts), 'node')}"
+        return f"{title}: {objects}; nothing to change on {_count(len(run.hosts), 'node')}"
     if not number:
         is_open = any(_change_state(run, part) in (_UNSEEN, _GONE) for part in run.parts if part.operations)
         what = (
             "No change was seen to end" if is_open else "Nothing was changed" if run.has_failed else "Nothing to change"
         )
-        return f"{what} on {_count_text(len(run.hosts), 'node')}"
+        return f"{what} on {_count(len(run.hosts), 'node')}"
     reverts = sum(each.no_longer_desired for part in run.parts if count(part) for each in part.result.operations or ())
-    of_these = f", {_count_text(reverts, 'of them a revert', 'of them reverts')}" if reverts else ""
+    of_these = f", {_count(reverts, 'of them a revert', 'of them reverts')}" if reverts else ""
     refused = "; nothing was refused" if run.dry and not run.has_failed else ""
     rehearsed = _rehearsed_components(run)
     return (
-        f"{title}: {_count_text(number, 'operation')} on {nodes}{f' and {objects}' if objects else ''}{of_these}{refused}"
+        f"{title}: {_count(number, 'operation')} on {nodes}{f' and {objects}' if objects else ''}{of_these}{refused}"
         f"{f'; rehearsed: {rehearsed}' if rehearsed else ''}"
     )
 
@@ -225,7 +225,7 @@ def _rehearsed_components(run: Run) -> str:
         part.component for part in run.parts if part.operations and _verdict(part.result) == ACCEPTED
     )
     return ", ".join(
-        _count_text(number, name) if name == _KUBELET else f"{number} x {name}" if number > 1 else name
+        _count(number, name) if name == _KUBELET else f"{number} x {name}" if number > 1 else name
         for name, number in found.items()
     )
 
@@ -264,7 +264,7 @@ def _change_state(run: Run, part: Part) -> str:
     """How far a change is; empty where its operations are enough."""
     result = part.result
     if result.transaction and not run.dry:
-        return messages.outcome_text(result.transaction.outcome) if result.transaction.outcome else _UNSEEN
+        return messages.to_phrase(result.transaction.outcome) if result.transaction.outcome else _UNSEEN
     if result.failed and result.unreachable:
         return _GONE
     if result.failed:
@@ -286,9 +286,7 @@ def _change_details(results: t.Sequence[PartResult]) -> list[str]:
         limit = (
             "" if len(pods) == len(components) else ", not known of all"
         )  # a failure ends a batch before it is counted
-        found.append(
-            f"{_count_text(sum(each.watched for each in pods), 'pod')}, {lost} lost, {restarted} restarted{limit}"
-        )
+        found.append(f"{_count(sum(each.watched for each in pods), 'pod')}, {lost} lost, {restarted} restarted{limit}")
     for key in ("reverts", "snapshot"):
         values = [value for each in components if (value := getattr(each, key))]
         found += [f"{key} {join_first(values)}"] if values else []
@@ -314,9 +312,7 @@ def _waiting_lines(run: Run) -> list[str]:
         if is_due and part.host not in (found := hosts.setdefault(part.result.msg, [])):
             found.append(part.host)
     known = {text for causes in run.causes.values() for text in causes}
-    return [
-        f"  {join_first(found)}: {reason if reason not in known else 'not changed'}" for reason, found in hosts.items()
-    ]
+    return [f"  {join_first(found)}: {why if why not in known else 'not changed'}" for why, found in hosts.items()]
 
 
 def _other_lines(run: Run) -> list[str]:
@@ -329,7 +325,7 @@ def _other_lines(run: Run) -> list[str]:
     unknown = [host for host in run.hosts if has_parts and host not in known and host not in run.failed_hosts]
     found = [f"  {host}: {why}" for host, why in skipped.items()]
     if idle and changing:
-        found.append(f"  {_count_text(len(idle), 'other node')}: nothing to change")
+        found.append(f"  {_count(len(idle), 'other node')}: nothing to change")
     if unknown:
         found.append(f"  {join_first(unknown)}: nothing was planned")
     return found
@@ -351,7 +347,7 @@ def _part_warnings(part: Part) -> t.Iterator[str]:
         yield f"{what}: before the change, {result.problem}"
     previous = result.previous_transaction
     if previous:
-        yield f"{what}: a change of an earlier run that was not followed to its end: {messages.outcome_text(previous.outcome)}; {_outage_text([previous])}"
+        yield f"{what}: a change of an earlier run that was not followed to its end: {messages.to_phrase(previous.outcome)}; {_outage_text([previous])}"
         yield from unverified_lines(previous.unverified, what)
     if part.component == _NODE and result.msg and not (result.failed or result.unreachable):
         yield f"{what}: {result.msg}"
@@ -400,7 +396,7 @@ def _outcome_lines(run: Run) -> list[str]:
     number = count_pending(run)
     if not (run.dry and number):
         return []
-    return [f"{_PENDING}: {_count_text(number, 'operation')} not applied. {_APPLY}" if run.fails_on_pending else _APPLY]
+    return [f"{_PENDING}: {_count(number, 'operation')} not applied. {_APPLY}" if run.fails_on_pending else _APPLY]
 
 
 def _failure_summary(run: Run) -> str:
@@ -417,14 +413,14 @@ def _failure_summary(run: Run) -> str:
         f"rolled back: {join_first(back)}" if back else "",
         f"{_count_hosts(waiting, failed)} did not begin" if waiting else "",
         f"{_count_hosts(incomplete, failed)} not complete" if incomplete else "",
-        f"{_count_text(run.later, 'node')} of later batches did not begin" if run.later else "",
+        f"{_count(run.later, 'node')} of later batches did not begin" if run.later else "",
     )
     return f"{'; '.join(filter(None, found))}."
 
 
 def _count_hosts(hosts: t.Sequence[str], failed: str) -> str:
     """How many hosts these are, or which, where none failed."""
-    return _count_text(len(hosts), "node") if failed else join_first(hosts)
+    return _count(len(hosts), "node") if failed else join_first(hosts)
 
 
 def next_command(run: Run) -> str:
@@ -436,7 +432,7 @@ def next_command(run: Run) -> str:
     return f"To continue when that is repaired, run again{more or ' with'} --limit {','.join(left)}"
 
 
-def _count_text(number: int, word: str, plural: str = "") -> str:
+def _count(number: int, word: str, plural: str = "") -> str:
     """A number of things."""
     return f"{number} {word if number == 1 else plural or f'{word}s'}"
 

@@ -182,10 +182,7 @@ def decide(
     if _KUBELETS in work and RESOURCES in planned and RESOURCES not in work:
         work.append(RESOURCES)  # what a node offers may have gone with the restart of its kubelet
     ordered = [
-        operation
-        for role, results in planned.items()
-        for each in results
-        for operation in _ordered_operations(role, each)
+        change for role, results in planned.items() for each in results for change in _ordered_changes(role, each)
     ]
     removed = sum(map(_is_removal, ordered))
     work = work[::-1] if removed else work
@@ -257,7 +254,7 @@ def preserved_settings(planned: t.Mapping[str, Report], absent: t.Collection[str
     found: dict[str, t.Any] = {}
     for role, report in planned.items():
         for part, result in report.items():
-            ordered = _ordered_operations(role, result)
+            ordered = _ordered_changes(role, result)
             goes = [each for each in ordered if _is_removal(each)]
             if goes:
                 waits = role in absent or len(goes) == len(ordered)
@@ -274,7 +271,7 @@ def _merge_results(first: PartResult, last: PartResult | None) -> PartResult:
     return result.with_values(changed=True, operations=[*(each.to_result() for each in before), *more])
 
 
-def _ordered_operations(role: str, result: PartResult) -> list[Change]:
+def _ordered_changes(role: str, result: PartResult) -> list[Change]:
     return [each for each in result.operations or () if each.field in _ORDERED[role]]
 
 

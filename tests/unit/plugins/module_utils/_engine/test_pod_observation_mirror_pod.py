@@ -43,7 +43,7 @@ def check_probes(
         assert (kubeconfig, path) == CREDENTIAL
         return mirror_pod, "refused"
 
-    return check_kubelet_probes(http_get, CREDENTIAL, process, probes or [EXEC], is_demanded=demanded)
+    return check_kubelet_probes(http_get, CREDENTIAL, process, probes or [EXEC], required=demanded)
 
 
 def test_where_it_is() -> None:

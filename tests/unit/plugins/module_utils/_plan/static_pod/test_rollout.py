@@ -55,7 +55,7 @@ def pod_state(name: str, problem: str | None = None) -> PodState:
 
 
 def test_hosts_that_planned_may_be_changed() -> None:
-    assert rollout.planning_refusal(parsed(three()), "cp1", ALL, ALL) == ""
+    assert rollout.run_refusal(parsed(three()), "cp1", ALL, ALL) == ""
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_hosts_that_planned_may_be_changed() -> None:
 def test_hosts_that_cannot_be_changed_in_one_run_are_refused(
     hosts: dict[str, Json], reachable: list[str], batch: list[str], words: str
 ) -> None:
-    found = rollout.planning_refusal(parsed(hosts), "cp1", reachable, batch)
+    found = rollout.run_refusal(parsed(hosts), "cp1", reachable, batch)
     assert words in found
     assert found.startswith("Nothing was changed on cp1")
 
@@ -86,11 +86,11 @@ def test_hosts_that_cannot_be_changed_in_one_run_are_refused(
 def test_hosts_of_two_clusters_are_refused() -> None:
     hosts = three()
     hosts["cp2"]["plan"]["cluster"] = {"ca_sha256": "b", "server": "https://b:6443", "machine_id": ""}
-    assert "belong to 2 clusters: cp1, cp3" in rollout.planning_refusal(parsed(hosts), "cp1", ALL, ALL)
+    assert "belong to 2 clusters: cp1, cp3" in rollout.run_refusal(parsed(hosts), "cp1", ALL, ALL)
 
 
 def test_a_batch_with_nothing_to_change_needs_no_other_nodes() -> None:
-    assert rollout.planning_refusal(parsed({"cp1": host("cp1", NOTHING)}), "cp1", ALL, ["cp1"]) == ""
+    assert rollout.run_refusal(parsed({"cp1": host("cp1", NOTHING)}), "cp1", ALL, ["cp1"]) == ""
 
 
 def test_a_kubelet_that_does_not_work_stops_the_run_until_it_is_repaired() -> None:
