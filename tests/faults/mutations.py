@@ -190,7 +190,7 @@ _PROOF = {
     ),
     "prove-restore": _edit(
         "what was restored is verified, too",
-        'if edited is None and (failure is None or not self.journal["before"]["healthy"]):',
+        "if edited is None and (failure is None or not self._is_worse(observation)):",
         "if True:",
         "restore_that_does_not_come_up",
     ),
@@ -301,8 +301,8 @@ _JOURNAL = {
         "a restore waits for a disk to get well",
         (
             (
-                "limit = self.clock() + RESTORE_TIMEOUT\n        while True:\n            try:\n                action()\n",
-                "limit = self.clock()\n        while True:\n            try:\n                action()\n",
+                "if self.clock() >= start + _WRITE_TIMEOUTS.get(exc.errno or 0, RESTORE_TIMEOUT):",
+                "if self.clock() >= start:",
             ),
             (
                 "limit = self.clock() + seconds\n        while True:\n            try:\n                save_journal(",

@@ -138,9 +138,9 @@ REQUESTS = {
 }
 
 
-@pytest.mark.parametrize(("found", "request", "now", "expected"), REQUESTS.values(), ids=REQUESTS)
-def test_what_a_run_that_asks_comes_to(found: Json, request: LeaseRequest, now: float, expected: str) -> None:
-    assert expected in outcome(found, request, now)
+@pytest.mark.parametrize(("found", "lease_request", "now", "expected"), REQUESTS.values(), ids=REQUESTS)
+def test_what_a_run_that_asks_comes_to(found: Json, lease_request: LeaseRequest, now: float, expected: str) -> None:
+    assert expected in outcome(found, lease_request, now)
 
 
 def test_another_desired_state_goes_on_and_the_mark_stays_until_it_is_done() -> None:
