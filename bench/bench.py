@@ -10,15 +10,7 @@ import os
 import sys
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.bench import (
-    api_server,
-    device_plugin,
-    idle,
-    kubelet,
-    nodes,
-    pods,
-    rollout,
-)
+from ansible_collections.nodecraft.kubeadm.bench import api_server, device_plugin, idle, kubelet, nodes, pods, rollout
 from ansible_collections.nodecraft.kubeadm.bench.figures import OUTPUT, Part
 from ansible_collections.nodecraft.kubeadm.lab.guard import end_with_parent, exclusive_lock, run_guarded
 from ansible_collections.nodecraft.kubeadm.lab.labs import OwnedLab
@@ -76,10 +68,8 @@ def main() -> int:
     with exclusive_lock(OUTPUT / "lock", RUNNING):
         log = OUTPUT / "bench.log"
         log.unlink(missing_ok=True)
-        owned = OwnedLab(Lab.from_environment(), "bench")
-        return run_guarded(
-            lambda: measure(args, owned), log=log, advice=owned.advice, cleanup=lambda: owned.remove(log)
-        )
+        lab = OwnedLab(Lab.from_environment(), "bench")
+        return run_guarded(lambda: measure(args, lab), log=log, advice=lab.advice, cleanup=lambda: lab.remove(log))
 
 
 if __name__ == "__main__":

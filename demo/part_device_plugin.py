@@ -11,15 +11,7 @@ from ansible_collections.nodecraft.kubeadm.demo.part_change import LABEL
 from ansible_collections.nodecraft.kubeadm.demo.pods import DONGLE, Pods
 from ansible_collections.nodecraft.kubeadm.demo.story import Story
 from ansible_collections.nodecraft.kubeadm.lab.console import show
-from ansible_collections.nodecraft.kubeadm.lab.runs import (
-    FULL,
-    UNIT,
-    Json,
-    Observer,
-    Run,
-    run_module,
-    run_playbook,
-)
+from ansible_collections.nodecraft.kubeadm.lab.runs import FULL, UNIT, Json, Observer, Run, run_module, run_playbook
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 TOKEN_SECRET = "nodecraft-device-plugin-token"  # noqa: S105
@@ -50,12 +42,8 @@ def device_plugin(story: Story) -> None:
     show(f"7. A device plugin on {first}: four units of nothing, and one that is /dev/full")
     image = story.wait_for_image()
     desired = {**image, **DEVICES}
-    run = _deploy(
-        story,
-        "7-devices.json",
-        desired,
-        Observer("the device plugin is deployed, and its node advertises devices", 45),
-    )
+    observer = Observer("the device plugin is deployed, and its node advertises devices", 45)
+    run = _deploy(story, "7-devices.json", desired, observer)
     if run.rc != 0:
         raise SystemExit(f"device_plugin.yml failed: {' '.join(run.reasons)}")
     story.facts["device_plugin"] = {"seconds": run.seconds}

@@ -20,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import B
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 QUICK = Behaviour(stop=0.5, start=0.5, ready=0.25)
-NEVER_READY = Behaviour(stop=0.5, start=0.5, ready=None, log=("E1 it cannot start",))
+UNREADY = Behaviour(stop=0.5, start=0.5, ready=None, log=("E1 it cannot start",))
 # The attribute stands for those of SELinux and of access control lists, which not every machine has.
 ATTRIBUTE, VALUE = "user.nodecraft", b"label"
 WHOLE = os.environ.get("FAULTS_SCOPE", "slice") == "whole"
@@ -84,7 +84,7 @@ class Scenario:
             node.systemd.run_service()
             assert node.outcome() == COMMITTED
         node.accept(self.desired(root))
-        node.kubelet.behaviours["--v=3"] = QUICK if self.works else NEVER_READY
+        node.kubelet.behaviours["--v=3"] = QUICK if self.works else UNREADY
         node.watcher.events()
         return node
 

@@ -21,13 +21,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
 )
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make
 from ansible_collections.nodecraft.kubeadm.tests.faults.fault_nodes import StaticPodNode, manifest
-from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import (
-    NEVER_READY,
-    QUICK,
-    SCENARIOS,
-    Scenario,
-    snapshot,
-)
+from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import QUICK, SCENARIOS, UNREADY, Scenario, snapshot
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, Behaviour
 
@@ -114,8 +108,8 @@ def test_a_process_with_other_arguments_is_not_the_new_one(make_node: Make) -> N
 
 
 def test_a_restore_that_does_not_come_up_is_an_alarm(make_node: Make) -> None:
-    node = begin_change(make_node, NEVER_READY)
-    node.kubelet.behaviours["--v=2"] = NEVER_READY
+    node = begin_change(make_node, UNREADY)
+    node.kubelet.behaviours["--v=2"] = UNREADY
     result = finish_change(node, pace=8.0)
     assert result["outcome"] == ALARM
     assert "rolled back to the former files, but" in result["reason"]
@@ -123,7 +117,7 @@ def test_a_restore_that_does_not_come_up_is_an_alarm(make_node: Make) -> None:
 
 def test_a_kubelet_that_does_not_start_what_was_restored_is_restarted(make_node: Make) -> None:
     """As after a restart of the node in the middle."""
-    node = begin_change(make_node, NEVER_READY)
+    node = begin_change(make_node, UNREADY)
 
     def fall_asleep() -> None:
         node.kubelet.enabled = False
@@ -202,8 +196,8 @@ def test_f27_a_foreign_edit_in_the_watched_seconds_is_an_alarm(make_node: Make, 
 
 def test_what_was_broken_before_is_rolled_back_to_what_it_was(make_node: Make) -> None:
     node = make_node(BAD)
-    node.kubelet.behaviours["--v=2"] = NEVER_READY
-    node.kubelet.instances[0].behaviour = NEVER_READY
+    node.kubelet.behaviours["--v=2"] = UNREADY
+    node.kubelet.instances[0].behaviour = UNREADY
     node.stabilize()
     old = snapshot(node)
     assert not node.module(**BAD.desired(node.root)).result["failed"]
@@ -212,7 +206,7 @@ def test_what_was_broken_before_is_rolled_back_to_what_it_was(make_node: Make) -
 
 
 def test_without_rollback_the_new_state_stays_and_is_told(make_node: Make) -> None:
-    node = begin_change(make_node, NEVER_READY, rollback=False)
+    node = begin_change(make_node, UNREADY, rollback=False)
     result = finish_change(node)
     assert result["outcome"] == UNHEALTHY
     assert "E1 it cannot start" in result["log"]

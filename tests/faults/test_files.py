@@ -24,9 +24,9 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make, Ta
 from ansible_collections.nodecraft.kubeadm.tests.faults.fault_nodes import StaticPodNode, manifest
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import (
     ATTRIBUTE,
-    NEVER_READY,
     QUICK,
     SCENARIOS,
+    UNREADY,
     VALUE,
     WHOLE,
     changing,
@@ -43,7 +43,7 @@ DESIRED: dict[str, t.Any] = {"args": {"v": 2}, "wait_timeout": 6, "min_ready_sec
 
 def change(node: StaticPodNode, *, works: bool = True, **desired: t.Any) -> str | None:
     """A change from the desired state to its end; its outcome."""
-    node.kubelet.behaviours = {"--v=1": QUICK, "--v=2": QUICK if works else NEVER_READY}
+    node.kubelet.behaviours = {"--v=1": QUICK, "--v=2": QUICK if works else UNREADY}
     desired = {**DESIRED, **desired}
     node.accept(desired)
     result = node.module(**desired).result
@@ -303,7 +303,7 @@ def test_f49_secrets_stand_in_files_of_root_only_and_nowhere_else(node: StaticPo
         "files": [samples.file(str(policies / "secret.yaml"), SECRET, sensitive=True)],
         "env": {"TOKEN": SECRET},
     }
-    node.kubelet.behaviours = {"--v=1": QUICK, "--v=2": QUICK if works else NEVER_READY}
+    node.kubelet.behaviours = {"--v=1": QUICK, "--v=2": QUICK if works else UNREADY}
     result = node.module(**desired).result
     assert not result["failed"], result["msg"]
     assert SECRET not in json.dumps(result)

@@ -118,9 +118,7 @@ def test_each_step_is_on_the_disk_before_the_next(make_node: Make, outcome: str)
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-def test_a_kubelet_that_was_started_meanwhile_gets_the_right_state_file(
-    make_node: Make, tally: Tally, outcome: str
-) -> None:
+def test_a_kubelet_started_meanwhile_gets_the_right_state_file(make_node: Make, tally: Tally, outcome: str) -> None:
     """The engine dies before the state file is where it belongs, and systemd or a reboot starts the kubelet before the next one."""
     ended = clean(make_node, outcome)[1]
     moves = [call for call in ended.calls if call.name == "rename" and any(STATE in path for path in call.paths)]

@@ -29,9 +29,9 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make, Ta
 from ansible_collections.nodecraft.kubeadm.tests.faults.fault_nodes import StaticPodNode
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import ProcessResult
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import (
-    NEVER_READY,
     QUICK,
     SCENARIOS,
+    UNREADY,
     Scenario,
     changing,
     leftovers,
@@ -388,7 +388,7 @@ def test_f50_histories_are_bounded_and_keep_the_last_known_good(node: StaticPodN
     good = KEEP_HISTORY + 5
     for number in range(2, 2 + KEEP_HISTORY + 5):
         node.kubelet.behaviours = {
-            f"--v={value}": QUICK if value in (1, 2) else NEVER_READY for value in range(1, 2 + good)
+            f"--v={value}": QUICK if value in (1, 2) else UNREADY for value in range(1, 2 + good)
         }
         changed: dict[str, t.Any] = {**desired, "args": {"v": number}}
         node.accept(changed)

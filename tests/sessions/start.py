@@ -165,10 +165,8 @@ def remaining_lab() -> str:
     found = ""
     try:
         for command in (["podman", "ps", "--all"], ["podman", "network", "ls"]):
-            command_line = [*command, *options]
-            found += subprocess.run(
-                command_line, check=False, capture_output=True, text=True, timeout=PODMAN_TIMEOUT
-            ).stdout
+            args = [*command, *options]
+            found += subprocess.run(args, check=False, capture_output=True, text=True, timeout=PODMAN_TIMEOUT).stdout
     except subprocess.TimeoutExpired:
         return f"podman does not tell what is left: make lab-down LAB={lab()} removes it."
     return f"Lab {lab()} is still there, or a part of it: make lab-down LAB={lab()} removes it." if found else ""

@@ -357,9 +357,7 @@ class Cluster:
         """What is wrong with a cluster that is not being changed; empty when nothing is."""
         for node in self.control_planes:
             for component in COMPONENTS:
-                container = yaml.safe_load(node.manifest(component).read_text(encoding="utf-8"))["spec"]["containers"][
-                    0
-                ]
+                container = yaml.safe_load(node.manifest(component).read_bytes())["spec"]["containers"][0]
                 running = node.processes(component)
                 if [list(process.arguments) for process in running] != [container["command"]]:
                     return f"{component} on {node.name} does not run what its manifest says"

@@ -53,7 +53,7 @@ LOCKED_OUT: Json = {"args": {"client-ca-file": "/etc/kubernetes/pki/front-proxy-
 
 # The API server takes every word of this, runs, is alive, and never gets ready: nothing listens where its keys should be.
 _PROVIDER = {"apiVersion": "v2", "name": "missing", "endpoint": f"unix://{DIRECTORY}/missing.sock", "timeout": "2s"}
-NEVER_READY: Json = with_file(
+UNREADY: Json = with_file(
     "encryption-provider-config",
     ENCRYPTION,
     {

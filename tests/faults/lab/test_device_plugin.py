@@ -106,10 +106,7 @@ def restart_kubelet(plugin: Plugin, watch: Watch, ids: t.Mapping[str, t.Sequence
     plugin.node.systemctl("stop", "kubelet")
     down = time.monotonic()
     noticed = watch.until(down, lambda obs: obs.ready == 503, "a plugin that is not ready")
-    until(
-        lambda: len(between(watch, noticed.began, time.monotonic())) >= MIN_SEEN,
-        "some observations while it is down",
-    )
+    until(lambda: len(between(watch, noticed.began, time.monotonic())) >= MIN_SEEN, "observations while it is down")
     plugin.node.systemctl("start", "kubelet")
     there = watch.until(noticed.done, lambda obs: obs.kubelet not in (None, before), "another kubelet.sock")
     assert noticed.done - down <= NOTICED
@@ -148,11 +145,8 @@ def test_d1_the_kubelet_is_restarted_again_and_again(
 
 
 def test_d3_its_own_socket_is_removed(plugin: Plugin, record: Recorder) -> None:
-    entry, life, others = (
-        record("D03", "the plugin's own socket removed"),
-        plugin.identity(),
-        plugin.registrations(FAKE),
-    )
+    entry = record("D03", "the plugin's own socket removed")
+    life, others = plugin.identity(), plugin.registrations(FAKE)
     with plugin.watched(plugin.pod()) as watch:
         (removed,) = sockets(watch, UNIT)
         plugin.node.run("rm", f"{DIRECTORY}/{removed}")

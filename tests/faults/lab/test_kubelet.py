@@ -56,17 +56,15 @@ def check_restored(entry: Record, cluster: Cluster, former: Process, result: Jso
     assert is_ready(cluster, node)
 
 
-@pytest.mark.parametrize(
-    ("title", "desired", "message"), REFUSED, ids=[fault[0].replace(" ", "-") for fault in REFUSED]
-)
+@pytest.mark.parametrize(("title", "desired", "error"), REFUSED, ids=[fault[0].replace(" ", "-") for fault in REFUSED])
 def test_is_refused_before_anything_is_written(
-    one: Cluster, record: Recorder, title: str, desired: Json, message: str
+    one: Cluster, record: Recorder, title: str, desired: Json, error: str
 ) -> None:
     entry, running = record("F41", f"kubelet: {title}"), one.workers[0].kubelet()
     with change(one, desired) as task:
         result = task.result()
     assert result["failed"]
-    assert message in result["msg"]
+    assert error in result["msg"]
     assert result["transaction"] is None
     assert one.workers[0].kubelet() == running
     assert not one.workers[0].path(FRAGMENTS).exists()

@@ -33,7 +33,7 @@ FAULTS: dict[str, tuple[str, t.Any]] = {
 }
 FILES = {
     f"{MOUNTED}/audit.yaml": desired_states.content(desired_states.MALFORMED_FILE),
-    f"{MOUNTED}/encryption.yaml": desired_states.content(desired_states.NEVER_READY),
+    f"{MOUNTED}/encryption.yaml": desired_states.content(desired_states.UNREADY),
 }
 
 

@@ -94,7 +94,7 @@ def test_without_rehearsal_it_is_restored(
 
 def test_what_never_gets_ready_is_restored_at_the_deadline(one: Cluster, record: Recorder) -> None:
     entry = record("F07", desired_states.TITLES["F07"])
-    with one.sampled(one.first) as sampling, one.change(desired_states.NEVER_READY, wait_timeout=30) as change:
+    with one.sampled(one.first) as sampling, one.change(desired_states.UNREADY, wait_timeout=30) as change:
         result = change.result()
     assert result["rehearsal"]["verdict"] == "accepted"
     check_restored(entry, one.first, sampling.samples, result["transaction"])
@@ -319,7 +319,7 @@ def test_what_is_killed_for_its_memory_is_restored(one: Cluster, record: Recorde
 def test_the_node_restores_itself_when_everything_else_is_killed(one: Cluster, record: Recorder) -> None:
     entry = record("F16", desired_states.TITLES["F16"])
     with one.sampled(one.first) as sampling:
-        with one.change(desired_states.NEVER_READY, wait_timeout=30) as change:
+        with one.change(desired_states.UNREADY, wait_timeout=30) as change:
             one.first.wait_for_phase("waiting")
             change.kill()
             modules = one.first.modules()
@@ -339,9 +339,9 @@ def test_the_node_restores_itself_when_everything_else_is_killed(one: Cluster, r
 
 
 RESTARTS = (
-    ("restarted", Node.restart, desired_states.NEVER_READY, "rolled_back"),
+    ("restarted", Node.restart, desired_states.UNREADY, "rolled_back"),
     ("restarted", Node.restart, desired_states.GOOD, "committed"),
-    ("cut off from power", Node.crash, desired_states.NEVER_READY, "rolled_back"),
+    ("cut off from power", Node.crash, desired_states.UNREADY, "rolled_back"),
     ("cut off from power", Node.crash, desired_states.GOOD, "committed"),
 )
 

@@ -132,7 +132,7 @@ def test_a_flag_that_only_shows_at_run_time_stops_at_the_first_node(three: Clust
     with (
         three.probed() as probing,
         all_sampled(three) as samplings,
-        rollout(three, desired_states.NEVER_READY, control_plane_wait_timeout=30) as play,
+        rollout(three, desired_states.UNREADY, control_plane_wait_timeout=30) as play,
     ):
         run = play.finish()
     assert run.rc != 0
@@ -189,7 +189,7 @@ def test_what_a_dead_run_left_is_taken_over_only_by_rule(three: Cluster, record:
 def test_a_restore_needs_no_load_balancer(three: Cluster, record: Recorder) -> None:
     entry, first = record("F38", "load balancer stopped in the middle"), three.first
     balancer = f"{three.lab.name}-lb"
-    with three.sampled(first) as sampling, three.change(desired_states.NEVER_READY, wait_timeout=30) as change:
+    with three.sampled(first) as sampling, three.change(desired_states.UNREADY, wait_timeout=30) as change:
         first.wait_for_phase("waiting")
         podman("stop", "--time", "0", balancer)
         try:

@@ -111,9 +111,7 @@ CHANGED: dict[str, Json] = {
 def broken_claims(directory: Path, after: Json, node: str) -> list[str]:
     """The broken claims when one control plane of two has these manifests."""
     story = Story(Lab("x", "1.32", 2, 2), directory, 3)
-    snapshots = [
-        {name: {"manifests": copy.deepcopy(manifests)} for name in ("x-cp1", "x-cp2")} for manifests in (BEFORE, AFTER)
-    ]
+    snapshots = [{name: {"manifests": copy.deepcopy(part)} for name in ("x-cp1", "x-cp2")} for part in (BEFORE, AFTER)]
     snapshots[1][node]["manifests"] = after
     _claim_manifests(story, snapshots[0], snapshots[1])
     return story.broken_claims

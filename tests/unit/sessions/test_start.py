@@ -274,9 +274,7 @@ def test_a_clone_whose_files_git_does_not_tell_is_named_before_anything_is_writt
         monkeypatch.setenv(name, value)
     assert Entry(tmp_path / "build", lambda *_: pytest.fail("It ran."), monkeypatch, entry).status == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"make {entry}: git does not tell the files of this clone {sentence.format(tmp_path)}"), (
-        error
-    )
+    assert error.startswith(f"make {entry}: git does not tell the files of this clone {sentence.format(tmp_path)}")
     assert not (tmp_path / "build").exists()
 
 
@@ -320,9 +318,7 @@ while :; do sleep 0.02; done
 
 
 @pytest.mark.parametrize("filtered", [True, False])
-def test_after_a_signal_a_story_has_no_word_of_nox_or_python(
-    filtered: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_after_a_signal_no_word_of_nox_or_python(filtered: bool, capsys: pytest.CaptureFixture[str]) -> None:
     log = io.StringIO()
     with pytest.raises(KeyboardInterrupt):
         start.run_command(["sh", "-c", ORDERLY_END], log, filtered=filtered)
