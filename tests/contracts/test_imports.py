@@ -24,7 +24,7 @@ def test_there_is_something_to_check() -> None:
 
 
 # A file, what it imports, and a part of the message.
-BREACHES = [
+VIOLATIONS = [
     ("plugins/modules/a.py", "import subprocess", "subprocess may not"),
     ("plugins/modules/a.py", "from ansible.plugins import loader", "ansible.plugins.loader may not"),
     (
@@ -104,7 +104,7 @@ BREACHES = [
 
 @pytest.mark.parametrize(
     ("path", "source", "message"),
-    BREACHES,
+    VIOLATIONS,
 )
 def test_a_breach_is_found(tmp_path: Path, path: str, source: str, message: str) -> None:
     file = tmp_path / path
