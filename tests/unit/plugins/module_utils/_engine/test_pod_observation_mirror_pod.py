@@ -94,20 +94,20 @@ def test_of_grpc_the_port_is_looked_at_then(served_web: Web) -> None:
 # ---- in a transaction ------------------------------------------------------------------------------------------------
 
 
-def change(node: FakeNode, *, ready: bool, heard_before: bool = True, heard_after: bool = True) -> Json:
+def change(node: FakeNode, *, ready: bool, readable_before: bool = True, readable_after: bool = True) -> Json:
     """A change of a component with an exec probe only, of which the kubelet says that the new one is ready, or not."""
-    state = {"check_probes": heard_before}
+    state = {"readable": readable_before}
 
     def http_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
         (process,) = node.host.find_in_pods([instance.uid for instance in node.kubelet.instances]) or [PROCESS]
         assert (kubeconfig, path) == (str(node.kubelet_conf), MIRROR)
         report = pod(process.container_id, ready=ready or "--v=1" in process.arguments)
-        return (report, "") if state["check_probes"] else (None, "no mirror_pod")
+        return (report, "") if state["readable"] else (None, "no answer")
 
     node.http_get = http_get
     before, after = ({**node.instance(text), "probes": [EXEC]} for text in (OLD, NEW))
     node.prepare(watch={"before": before, "after": after})
-    node.once(WAITING, lambda: state.update(check_probes=heard_after))
+    node.once(WAITING, lambda: state.update(readable=readable_after))
     return node.run()
 
 
@@ -126,7 +126,7 @@ def test_a_component_that_never_gets_ready_is_not_healthy_at_once(node: FakeNode
 @pytest.mark.parametrize(("before", "outcome"), [(True, ROLLED_BACK), (False, COMMITTED)])
 def test_a_kubelet_that_is_not_heard_any_more(node: FakeNode, before: bool, outcome: str) -> None:
     """Where it was not heard before either, the repair of whatever keeps it silent has to be possible."""
-    result = change(node, ready=True, heard_before=before, heard_after=False)
+    result = change(node, ready=True, readable_before=before, readable_after=False)
     assert result["outcome"] == outcome
     limit = "whether its probes pass: exec probe: what the kubelet reports is not known (no answer)"
     # Of the former state no more is known either.

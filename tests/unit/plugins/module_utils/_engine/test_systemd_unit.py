@@ -300,7 +300,7 @@ def test_what_it_passed_over_before_is_no_failure(unit: FakeUnit, known: bool) -
     assert unit.change(watch={"complaints": [complaint] if known else []})["outcome"] == COMMITTED
 
 
-@pytest.mark.parametrize("output", [(1, "", "No journal files were found."), (124, "", "no output"), (0, "", "")])
+@pytest.mark.parametrize("output", [(1, "", "No journal files were found."), (124, "", "no answer"), (0, "", "")])
 def test_unreadable_log_of_the_kubelet_is_not_verified(unit: FakeUnit, output: tuple[int, str, str]) -> None:
     real = unit.run
     unit.run = lambda arguments: output if arguments[0] == "journalctl" else real(arguments)  # type: ignore[method-assign]
