@@ -201,14 +201,14 @@ class TrialPods:
         return list(filter(None, (self._find_problem(case, client) for case in cases)))
 
     def _find_problem(self, case: Case, client: Client) -> str:
-        waits = bool(case.expected_messages) or case.expected_annotation
+        waits = bool(case.messages) or case.annotation
         error = ""
 
         def is_stable() -> bool:
             nonlocal error
             pod, refusal = self.try_create(case, client)
             error = placement_trial.case_problem(case, pod, refusal, seconds=self._timeout, namespace=self._namespace)
-            return not error or not waits or (placement_trial.is_expression_error(refusal) and not case.accepts_former)
+            return not error or not waits or (placement_trial.is_expression_error(refusal) and not case.or_former)
 
         client.poll(is_stable, self._timeout, _POLL_INTERVAL)
         return error

@@ -17,12 +17,12 @@ from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.common.typed import ModuleResult
 from ...module_utils._plan.device import deployment, desired
 from ...module_utils._plan.device.deployment import (
+    Mode,
     PluginCheck,
     PluginDecision,
     PluginHost,
     PluginSettings,
     PluginTurn,
-    RunMode,
     Verification,
 )
 from ...module_utils._plan.device.desired import Settings
@@ -205,8 +205,8 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         return {name: self._role_variable(name) for name in _QUERY_OPTIONS}
 
     @property
-    def _mode(self) -> RunMode:
-        return RunMode(check=self._play.check_mode, diff=self._play.diff_mode)
+    def _mode(self) -> Mode:
+        return Mode(check=self._play.check_mode, diff=self._play.diff_mode)
 
     def _role_settings(self) -> Settings:
         return Settings(

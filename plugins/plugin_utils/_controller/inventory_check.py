@@ -69,7 +69,7 @@ class InventoryCheck:
                 self._check_names(host, role, specs, variables)
                 if role == "placement_guard" and role in self._roles:
                     self._add_mistake(host, role_variables.unused_options_error(role, variables, specs))
-                for name, option in role_variables.collect_options(specs).items():
+                for name, option in role_variables.options_of(specs).items():
                     if name in variables:
                         self._check_value(host, name, option)
         return _truncate_lines(
@@ -78,7 +78,7 @@ class InventoryCheck:
 
     def find_near_misses(self) -> list[str]:
         """Names that are nearly those of variables of a role, a line each."""
-        known = {name for specs in self._specs.values() for name in role_variables.collect_options(specs)}
+        known = {name for specs in self._specs.values() for name in role_variables.options_of(specs)}
         names = {name for variables in self._hosts.values() for name in variables}
         return [
             f"{join_first(host for host, variables in self._hosts.items() if name in variables)}: no role knows {name} (did you mean {likely}?)"

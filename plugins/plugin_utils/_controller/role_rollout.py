@@ -94,7 +94,7 @@ class RoleRollout(RoleEnd[H]):
         found = role_variables.name_errors(role, specs, names, ignored=ignored)
         texts = [
             objection
-            for name, option in role_variables.collect_options(specs).items()
+            for name, option in role_variables.options_of(specs).items()
             if name in names
             for objection in value_objections(name, self._play.variable(name), option)
         ]

@@ -43,6 +43,5 @@ def raise_failures(kind: str, errors: t.Sequence[str], total: int, *, changed: b
     if errors:
         message = join_first(errors)
         raise PartialFailure(
-            f"{len(errors)} of {total} {kind} failed. {message}" if total > 1 else message,
-            changed=changed,
+            f"{len(errors)} of {total} {kind} failed. {message}" if total > 1 else message, changed=changed
         )

@@ -35,10 +35,10 @@ _SIMILARITY = 0.9
 # Kubespray has 330 names that begin like this.
 _FOREIGN_PREFIXES = ("ansible_", "kube_", "kubeadm_")
 _EMPTY_VALUES = {"dict": "{}", "list": "[]"}
-_KIND_NAMES = {"dict": "a mapping", "list": "a list"}
+_KINDS = {"dict": "a mapping", "list": "a list"}
 
 
-def collect_options(specs: Specs) -> dict[str, t.Any]:
+def options_of(specs: Specs) -> dict[str, t.Any]:
     """The variables of a role with their specifications. specs: C(argument_specs) of its C(meta/argument_specs.yml), by entry point."""
     return {name: option for entry in specs.values() for name, option in entry["options"].items()}
 
@@ -51,7 +51,7 @@ def name_errors(role: str, specs: Specs, names: t.Iterable[str], *, ignored: t.A
     """
     prefix = f"{role}_"
     listed = ignored if isinstance(ignored, list) else str(ignored).replace(" ", "").split(",")
-    known = {name.removeprefix(prefix): name for name in [*collect_options(specs), f"{role}_report"]}
+    known = {name.removeprefix(prefix): name for name in [*options_of(specs), f"{role}_report"]}
     found = []
     for name in sorted(names):
         rest = name.removeprefix(prefix)
@@ -87,8 +87,8 @@ def value_errors(name: str, value: t.Any, option: t.Mapping[str, t.Any]) -> list
         whole = "" if "." in name else f", or as JSON around the name too: -e '{{\"{name}\": {{}}}}'"
         return [f"invalid {name}: must be a mapping, not text. Write it in YAML{whole}."]
     is_mapping, inner = isinstance(value, t.Mapping), option.get("options") or {}
-    if kind in _KIND_NAMES and is_mapping != (kind == "dict") and (is_mapping or kind == "dict"):
-        return [f"invalid {name}: must be {_KIND_NAMES[kind]}, not {_describe_kind(value)}."]
+    if kind in _KINDS and is_mapping != (kind == "dict") and (is_mapping or kind == "dict"):
+        return [f"invalid {name}: must be {_KINDS[kind]}, not {_describe_kind(value)}."]
     if kind == "list" and isinstance(value, list) and inner:
         return [each for number, entry in enumerate(value) for each in _entry_errors(name, number, entry, option)]
     return _key_errors(name, value, inner) if is_mapping and inner else []
@@ -125,13 +125,7 @@ def _describe_kind(value: t.Any) -> str:
         return "true or false"
     if isinstance(value, (int, float)):
         return "a number"
-    return (
-        _KIND_NAMES["dict"]
-        if isinstance(value, t.Mapping)
-        else _KIND_NAMES["list"]
-        if isinstance(value, list)
-        else "text"
-    )
+    return _KINDS["dict"] if isinstance(value, t.Mapping) else _KINDS["list"] if isinstance(value, list) else "text"
 
 
 def find_set_variables(hosts: t.Iterable[t.Container[str]], candidates: t.Iterable[str]) -> list[str]:
@@ -156,9 +150,7 @@ def unused_options_error(role: str, names: t.Collection[str], specs: Specs) -> s
     if any(name in names for name in SETTINGS[role]):
         return ""
     others = [
-        name
-        for name in collect_options(specs)
-        if name in names and not name.endswith(("_ignored_variables", "_api_host"))
+        name for name in options_of(specs) if name in names and not name.endswith(("_ignored_variables", "_api_host"))
     ]
     if not others:
         return ""

@@ -105,12 +105,11 @@ def list_allocations(node: str, view: View, on_node: t.Iterable[Pod]) -> list[Al
     """Who holds what on a node since when. on_node: its pods, read after the view."""
     known = {pods.full_name(pod): pod for pod in on_node}
     return [
-        _make_allocation(node, holding, view, known.get(f"{holding.namespace}/{holding.pod}"))
-        for holding in view.holdings
+        _allocation(node, holding, view, known.get(f"{holding.namespace}/{holding.pod}")) for holding in view.holdings
     ]
 
 
-def _make_allocation(node: str, holding: Holding, view: View, pod: Pod | None) -> Allocation:
+def _allocation(node: str, holding: Holding, view: View, pod: Pod | None) -> Allocation:
     offered = holding.device_id in view.allocatable.get(holding.resource, ())
     status = pod.get("status", {}) if pod else {}
     problems = [_device_problem(holding.health, offered), _pod_problem(pod)]

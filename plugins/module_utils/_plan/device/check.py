@@ -102,7 +102,7 @@ def unverified(observed: Observation, pods: t.Collection[str]) -> list[str]:
     """What could not be verified of nodes that offer what is expected. pods: the names of their pods, as far as they are of our plugin."""
     silent = sorted(pod for pod in pods if not observed.plugin_reports.get(pod))
     found = (
-        [f"whether the plugin itself finds its devices healthy: {_first_details(silent)} could not be asked"]
+        [f"whether the plugin itself finds its devices healthy: {_truncate(silent)} could not be asked"]
         if silent
         else []
     )
@@ -114,9 +114,7 @@ def unverified(observed: Observation, pods: t.Collection[str]) -> list[str]:
                 if each["healthy"] and each.get("reason")
             ]
             if unknown:
-                found.append(
-                    f"whether devices of {resource} that {pod} advertises are healthy: {_first_details(unknown)}"
-                )
+                found.append(f"whether devices of {resource} that {pod} advertises are healthy: {_truncate(unknown)}")
             if reported.get("failure"):
                 found.append(f"whether all devices of {resource} were found by {pod}: {reported['failure']}")
     return found
@@ -176,7 +174,7 @@ def _pod_problem(pod: Pod, observed: Observation) -> str:
     """Why a pod is not ready; empty when it is."""
     status, name = pod.get("status", {}), pod["metadata"]["name"]
     if status.get("phase") == "Failed":
-        return _join_message(status.get("reason") or "it failed", status.get("message"))
+        return _join(status.get("reason") or "it failed", status.get("message"))
     for container in container_statuses(pod):
         trouble = _container_problem(container)
         if trouble:
@@ -190,7 +188,7 @@ def _pod_problem(pod: Pod, observed: Observation) -> str:
         return ""
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False":
-        return _join_message("it has no node", scheduled.get("message"))
+        return _join("it has no node", scheduled.get("message"))
     return observed.events.get(("Pod", name)) or "it is being started"
 
 
@@ -199,7 +197,7 @@ def _reported_problem(reported: t.Mapping[str, t.Any]) -> str:
     for key, what in (("not_ready", "not registered, it says"), ("shortage", "it says")):
         found = [f"{resource}: {entry[key]}" for resource, entry in reported.items() if entry.get(key)]
         if found:
-            return f"{what}: {_first_details(found)}"
+            return f"{what}: {_truncate(found)}"
     return ""
 
 
@@ -209,21 +207,19 @@ def _container_problem(container: Json) -> str:
     if waiting.get("reason") in _IMAGE_ERRORS:
         return (
             f"the image {container.get('image')} is not on the node and cannot be pulled"
-            f" ({_join_message(waiting['reason'], waiting.get('message'))}). Where no registry is reachable, load it with"
+            f" ({_join(waiting['reason'], waiting.get('message'))}). Where no registry is reachable, load it with"
             " device_plugin_image_archive"
         )
     if waiting and waiting.get("reason") not in _STARTING_REASONS:
         last = (container.get("lastState") or {}).get("terminated") or {}
-        return (
-            _describe_exit(last) if last else _join_message(waiting.get("reason") or "it waits", waiting.get("message"))
-        )
+        return _describe_exit(last) if last else _join(waiting.get("reason") or "it waits", waiting.get("message"))
     if ended and ended.get("exitCode") != 0:
         return _describe_exit(ended)
     return ""
 
 
 def _describe_exit(terminated: Json) -> str:
-    return _join_message(
+    return _join(
         f"its container ended with status {terminated.get('exitCode')} ({terminated.get('reason', 'no reason')})",
         terminated.get("message"),
     )
@@ -249,19 +245,19 @@ def _amount_reason(
     candidates: t.Sequence[Json] = reported.get("skipped", ())
     skipped = [f"{each['what']}: {each['reason']}" for each in candidates]
     found = "the plugin found none" if not has else f"the plugin advertises {has}"
-    return f"{found}{_details_suffix(skipped)}{_join_message('', reported.get('failure'))}"
+    return f"{found}{_details_suffix(skipped)}{_join('', reported.get('failure'))}"
 
 
 def _details_suffix(details: t.Sequence[str]) -> str:
-    return f" ({_first_details(details)})" if details else ""
+    return f" ({_truncate(details)})" if details else ""
 
 
-def _first_details(details: t.Sequence[str]) -> str:
+def _truncate(details: t.Sequence[str]) -> str:
     rest = len(details) - _DETAIL_LIMIT
     return "; ".join(details[:_DETAIL_LIMIT]) + (f"; and {rest} more" if rest > 0 else "")
 
 
-def _join_message(what: str, message: t.Any) -> str:
+def _join(what: str, message: t.Any) -> str:
     """A reason, and the message that came with it on one line."""
     text = " ".join(str(message or "").split())
     return f"{what}: {text}" if text else what

@@ -28,7 +28,7 @@ _PRIVILEGED = "privileged"
 
 
 @dataclasses.dataclass(frozen=True)
-class RunMode:
+class Mode:
     """How Ansible runs: C(--check), C(--diff)."""
 
     check: bool = False
@@ -127,7 +127,7 @@ class PluginHost(HostResults[PluginSettings, ModuleResult]):
 
 
 @dataclasses.dataclass(frozen=True)
-class ExistingObjects:
+class FoundObjects:
     """The objects that are there under the plugin's names.
 
     namespace, daemon_set: None where there is none. stale: its files of this role that are not desired any more. foreign: kinds and names
@@ -167,7 +167,7 @@ def differing_variables_error(digests: t.Mapping[str, t.Mapping[str, str]]) -> s
 
 def classify_objects(
     settings: Settings, config_map: str, objects: t.Sequence[Json], others: t.Sequence[Json]
-) -> ExistingObjects:
+) -> FoundObjects:
     """Sort the objects that exist. config_map: the name of the one with the plugin's files; empty when it has none."""
     desired = {
         CONFIG_MAP: config_map if settings.is_present else "",
@@ -179,7 +179,7 @@ def classify_objects(
     named = [*([daemon_set] if daemon_set else []), *(each for each in files if each["name"] == desired[each["kind"]])]
     stale_configs = [each["name"] for each in stale if each["kind"] == CONFIG_MAP]
     mounted = [name for name in (daemon_set or {}).get("config_maps", []) if name in stale_configs]
-    return ExistingObjects(
+    return FoundObjects(
         namespace=_find_kind(objects, NAMESPACE),
         daemon_set=daemon_set,
         stale=stale,
@@ -189,7 +189,7 @@ def classify_objects(
     )
 
 
-def write_refusal(settings: Settings, found: ExistingObjects) -> str:
+def write_refusal(settings: Settings, found: FoundObjects) -> str:
     """Why nothing is written into the cluster, or removed; empty when there is no reason."""
     if found.foreign:
         return (
@@ -206,7 +206,7 @@ def write_refusal(settings: Settings, found: ExistingObjects) -> str:
 
 
 def make_decision(
-    settings: Settings, found: ExistingObjects, mode: RunMode, *, has_files: bool, check: PluginCheck
+    settings: Settings, found: FoundObjects, mode: Mode, *, has_files: bool, check: PluginCheck
 ) -> PluginDecision:
     """The decision about the objects. check: of the nodes before anything was written."""
     removed = plan_removals(settings, found, mode)
@@ -223,9 +223,7 @@ def make_decision(
     )
 
 
-def plan_writes(
-    settings: Settings, found: ExistingObjects, mode: RunMode, *, has_files: bool
-) -> list[dict[str, t.Any]]:
+def plan_writes(settings: Settings, found: FoundObjects, mode: Mode, *, has_files: bool) -> list[dict[str, t.Any]]:
     """The calls that write the objects, in their order: the kinds of each as C(kinds).
 
     One call writes all, because each is a process; Ansible shows differences only of a call with one object, and hides the whole call
@@ -255,27 +253,25 @@ def _write_call(*kinds: str) -> dict[str, t.Any]:
     return {"kinds": list(kinds), "hidden": SECRET in kinds, "former": "", "check": False, "diff": True}
 
 
-def plan_removals(settings: Settings, found: ExistingObjects, mode: RunMode) -> list[dict[str, t.Any]]:
+def plan_removals(settings: Settings, found: FoundObjects, mode: Mode) -> list[dict[str, t.Any]]:
     """The calls that remove objects, in their order: those of each as C(objects), and as a text as C(label).
 
     C(wait): until they are gone. C(policy): how what belongs to them goes; empty for the default.
     """
     files = [[each] for each in found.stale] if mode.diff else [list(found.stale)] if found.stale else []
-    calls = [_removal_call(settings, items) for items in files]
+    calls = [_removal(settings, items) for items in files]
     if settings.is_present:
         return calls
     if found.daemon_set:
         # Gone when its pods are gone.
-        calls.insert(0, _removal_call(settings, [found.daemon_set], wait=True, policy="Foreground"))
+        calls.insert(0, _removal(settings, [found.daemon_set], wait=True, policy="Foreground"))
     namespace = found.own_namespace
     if namespace and not found.others:
-        calls.append(_removal_call(settings, [namespace], wait=True))
+        calls.append(_removal(settings, [namespace], wait=True))
     return calls
 
 
-def _removal_call(
-    settings: Settings, items: t.Sequence[Json], *, wait: bool = False, policy: str = ""
-) -> dict[str, t.Any]:
+def _removal(settings: Settings, items: t.Sequence[Json], *, wait: bool = False, policy: str = "") -> dict[str, t.Any]:
     references = [_reference(each, settings.namespace) for each in items]
     return {"objects": references, "label": ", ".join(_label(each) for each in items), "wait": wait, "policy": policy}
 
@@ -286,7 +282,7 @@ def _reference(item: Json, namespace: str) -> dict[str, t.Any]:
     return {"apiVersion": version, "kind": item["kind"], "metadata": {"name": item["name"], **place}}
 
 
-def must_wait(decision: PluginDecision, written: WriteResult, mode: RunMode) -> bool:
+def must_wait(decision: PluginDecision, written: WriteResult, mode: Mode) -> bool:
     """Whether nodes have yet to offer what is expected."""
     return not mode.check and bool(written.changed or decision.problems)
 

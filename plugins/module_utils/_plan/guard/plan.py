@@ -13,11 +13,11 @@ from ..common.errors import Refusal
 from . import policies as placement_policies
 from .desired import Desired
 from .policies import BINDING, GUARD_KINDS, POLICY, Guard, Json, ObjectKey
-from .protection import Cluster, Protection, denial_message, no_nodes_message
+from .protection import Cluster, Protection, denials, no_nodes
 
 CREATED, CHANGED, REMOVED = "created", "changed", "removed"
 
-_FOREIGN_METADATA = ("annotations", "finalizers", "ownerReferences")  # of metadata
+_FOREIGN = ("annotations", "finalizers", "ownerReferences")  # of metadata
 _KUBE_SCHEDULER = "system:kube-scheduler"
 
 
@@ -93,17 +93,13 @@ def as_replacement(body: Json, found: Json | None) -> Json:
         return body
     # What others wrote there stays.
     labels = {**(found["metadata"].get("labels") or {}), **(body["metadata"].get("labels") or {})}
-    preserved = {
-        key: found["metadata"][key] for key in ("resourceVersion", *_FOREIGN_METADATA) if key in found["metadata"]
-    }
-    return {**body, "metadata": {**body["metadata"], **preserved, "labels": labels}}
+    foreign = {key: found["metadata"][key] for key in ("resourceVersion", *_FOREIGN) if key in found["metadata"]}
+    return {**body, "metadata": {**body["metadata"], **foreign, "labels": labels}}
 
 
 def as_new_object(found: Json) -> Json:
     """The body of a request that creates an object again as it was read."""
-    metadata = {
-        key: found["metadata"][key] for key in ("name", "labels", *_FOREIGN_METADATA) if key in found["metadata"]
-    }
+    metadata = {key: found["metadata"][key] for key in ("name", "labels", *_FOREIGN) if key in found["metadata"]}
     return {**{key: found[key] for key in ("apiVersion", "kind", "spec")}, "metadata": metadata}
 
 
@@ -116,16 +112,16 @@ def plan(
     desired: Desired,
     cluster: Cluster,
     protection: Protection,
-    candidates: t.Sequence[Json],
+    sent: t.Sequence[Json],
     validated: t.Mapping[ObjectKey, Json],
 ) -> GuardPlan:
     """Work out what to do.
 
-    candidates: the objects as they would be sent. validated: what the API server's dry run would make of them, with its defaults; one that it
+    sent: the objects as they would be sent. validated: what the API server's dry run would make of them, with its defaults; one that it
     declines is missing.
     """
-    writes = [body for body in candidates if differs(cluster.objects.get(key_of(body)), validated.get(key_of(body)))]
-    desired_keys = [key_of(body) for body in candidates]
+    writes = [body for body in sent if differs(cluster.objects.get(key_of(body)), validated.get(key_of(body)))]
+    desired_keys = [key_of(body) for body in sent]
     obsolete = [(kind, desired.name) for kind in reversed(GUARD_KINDS) if (kind, desired.name) not in desired_keys]
     trial_keys = [(kind, placement_policies.trial_name(desired.name)) for kind in reversed(GUARD_KINDS)]
     removals = tuple(key for key in obsolete if key in cluster.objects)
@@ -161,10 +157,8 @@ def _empty_guard_warnings(desired: Desired, cluster: Cluster, found: Protection)
     if found.nodes or not desired.present:
         return []
     if (POLICY, desired.name) in cluster.objects:
-        return [f"The guard protects nothing as long as that is so. {no_nodes_message(desired)}"]
-    return [
-        f"When the guard is applied, it is refused unless there is such a node by then. {no_nodes_message(desired)}"
-    ]
+        return [f"The guard protects nothing as long as that is so. {no_nodes(desired)}"]
+    return [f"When the guard is applied, it is refused unless there is such a node by then. {no_nodes(desired)}"]
 
 
 def _node_warnings(desired: Desired, found: Protection) -> list[str]:
@@ -178,9 +172,7 @@ def _node_warnings(desired: Desired, found: Protection) -> list[str]:
         for name in found.untainted
     ]
     if found.denied_workloads:
-        warnings.append(
-            denial_message(found, "are refused" if desired.enforce else "would be refused if it were enforced,")
-        )
+        warnings.append(denials(found, "are refused" if desired.enforce else "would be refused if it were enforced,"))
     if _KUBE_SCHEDULER not in desired.schedulers:
         warnings.append(
             f"schedulers: {_KUBE_SCHEDULER} is not among them, so the cluster's own scheduler cannot place any pod on protected nodes."

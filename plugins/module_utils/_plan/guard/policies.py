@@ -79,13 +79,13 @@ def build_objects(guard: Guard) -> list[Json]:
     """The objects of a guard, in the order in which they are written."""
     actions = ["Deny", "Audit"] if guard.enforce else ["Warn", "Audit"]
     found = [
-        _build_policy(guard),
-        _build_object(BINDING, guard, {"policyName": guard.name, "validationActions": actions}),
+        _make_policy(guard),
+        _make_object(BINDING, guard, {"policyName": guard.name, "validationActions": actions}),
     ]
     if guard.affinity:
         but_proof = {"matchExpressions": [{"key": TRIAL_LABEL, "operator": "NotIn", "values": [PROOF]}]}
         spec = {"policyName": guard.name, "matchResources": {"objectSelector": but_proof}}
-        found += [_build_mutation(guard), _build_object(MUTATION_BINDING, guard, spec)]
+        found += [_make_mutation(guard), _make_object(MUTATION_BINDING, guard, spec)]
     return found
 
 
@@ -132,7 +132,7 @@ def is_trial(name: str) -> bool:
     return name.endswith(_TRIAL)
 
 
-def _build_object(kind: str, guard: Guard, spec: Json) -> Json:
+def _make_object(kind: str, guard: Guard, spec: Json) -> Json:
     if "variables" in spec:
         # JSON as well as CEL. It goes first, for later variables may only know earlier ones.
         revision = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:_REVISION_LENGTH]
@@ -145,7 +145,7 @@ def _build_object(kind: str, guard: Guard, spec: Json) -> Json:
     }
 
 
-def _build_policy(guard: Guard) -> Json:
+def _make_policy(guard: Guard) -> Json:
     strict = guard.require_request
     rules = [_rule("CREATE", "pods", "pods/binding", "bindings")]
     if strict:
@@ -164,16 +164,12 @@ def _build_policy(guard: Guard) -> Json:
             _entry("names-a-node", _NAMES_OR_TOLERATES if strict else _NAMES_A_NODE),
         ],
         "variables": [*_variables(guard), *(_strict_variables(guard) if strict else [])],
-        "validations": [
-            _name_validation(guard),
-            _binding_validation(guard),
-            *([_toleration_validation(guard)] if strict else []),
-        ],
+        "validations": [_name_rule(guard), _binding_rule(guard), *([_toleration_rule(guard)] if strict else [])],
     }
-    return _build_object(POLICY, guard, spec)
+    return _make_object(POLICY, guard, spec)
 
 
-def _build_mutation(guard: Guard) -> Json:
+def _make_mutation(guard: Guard) -> Json:
     spec = {
         # A pod that it cannot change still has to pass the other policy.
         "failurePolicy": "Ignore",
@@ -193,7 +189,7 @@ def _build_mutation(guard: Guard) -> Json:
         ],
         "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _to_affinity(guard)}}],
     }
-    return _build_object(MUTATION, guard, spec)
+    return _make_object(MUTATION, guard, spec)
 
 
 def _namespaces(guard: Guard) -> Json:
@@ -260,7 +256,7 @@ def _purpose(guard: Guard) -> str:
     return f"request {' or '.join(guard.resources)}" if guard.resources else "match an exception of the guard"
 
 
-def _name_validation(guard: Guard) -> Json:
+def _name_rule(guard: Guard) -> Json:
     protected = (
         f", which is protected for pods that {_purpose(guard)}, and bypasses the scheduler."
         " Remove spec.nodeName, so that the scheduler places the pod; kubectl debug node/NAME works with --namespace kube-system."
@@ -275,7 +271,7 @@ def _name_validation(guard: Guard) -> Json:
     }
 
 
-def _binding_validation(guard: Guard) -> Json:
+def _binding_rule(guard: Guard) -> Json:
     allowed = f" only by {', '.join(guard.schedulers)}, because it is protected. This binding bypasses the scheduler: it is from "
     return {
         "expression": 'object.kind != "Binding" || !(variables.target in variables.nodes)',
@@ -288,7 +284,7 @@ def _binding_validation(guard: Guard) -> Json:
     }
 
 
-def _toleration_validation(guard: Guard) -> Json:
+def _toleration_rule(guard: Guard) -> Json:
     refusal = (
         f"the pod tolerates a taint of nodes that are protected for pods that {_purpose(guard)}."
         " Remove the toleration, also one without a key."

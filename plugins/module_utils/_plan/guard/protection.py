@@ -74,26 +74,26 @@ def plan_protection(desired: Desired, cluster: Cluster, *, dry: bool) -> Protect
     former = placement_policies.nodes_of(cluster.objects.get((POLICY, desired.name)))
     nodes = (desired.nodes or _find_reserved_nodes(desired, cluster)) if desired.present else ()
     removed = tuple(sorted(set(former) - set(nodes)))
-    taints_by_node = {
+    by_node = {
         name: _repelling_taints(desired.taint_keys, cluster.nodes[name]) for name in nodes if name in cluster.nodes
     }
-    taints = _unique_taints(taint for found in taints_by_node.values() for taint in found)
+    taints = _unique_taints(taint for found in by_node.values() for taint in found)
     missing = [name for name in nodes if name not in cluster.nodes]
     found = Protection(
         nodes=nodes,
         added=tuple(name for name in nodes if name not in former),
         removed=removed,
         stale=tuple(name for name in missing if name in former),
-        untainted=tuple(name for name, taints_there in taints_by_node.items() if not taints_there),
+        untainted=tuple(name for name, taints_there in by_node.items() if not taints_there),
         gone=tuple(name for name in removed if name not in cluster.nodes) if desired.present else (),
         taints=taints,
-        denied_workloads=tuple(_find_denied_workloads(desired, cluster, nodes, taints)),
+        denied_workloads=tuple(_find_denied(desired, cluster, nodes, taints)),
     )
     if desired.present:
         _refuse_unknown_nodes([name for name in missing if name not in former], cluster)
         # A guard that is there follows its nodes, also when the last one goes.
         if not (nodes or dry or (POLICY, desired.name) in cluster.objects):
-            raise Refusal(no_nodes_message(desired))
+            raise Refusal(no_nodes(desired))
         _refuse_conflicts(desired, found, cluster)
         refuse_unprotected(desired, cluster.nodes, found, cluster.guards)
         _refuse_denied_workloads(desired, found)
@@ -117,14 +117,14 @@ def refuse_unprotected(
     if not (desired.enforce and desired.taint_keys):
         return
     elsewhere = {name for policy in guards.values() for name in placement_policies.nodes_of(policy)}
-    taints_by_node = {
+    by_node = {
         name: _repelling_taints(desired.taint_keys, node)
         for name, node in sorted(nodes.items())
         if name not in found.nodes and name not in elsewhere and (name in found.removed or not desired.nodes)
     }
     unprotected = [
         f"{name} ({', '.join(node_taints.taint_key(taint['key'], taint['effect']) for taint in taints)})"
-        for name, taints in taints_by_node.items()
+        for name, taints in by_node.items()
         if taints
     ]
     if unprotected:
@@ -161,7 +161,7 @@ def _refuse_unknown_nodes(unknown: t.Sequence[str], cluster: Cluster) -> None:
         )
 
 
-def no_nodes_message(desired: Desired) -> str:
+def no_nodes(desired: Desired) -> str:
     purpose = " or ".join(dict.fromkeys([*desired.resources, *desired.taint_keys]))
     return (
         f"nodes: none is given, and no node is kept for {purpose}, by a taint or by this collection. Name the nodes, or use node_taint,"
@@ -183,14 +183,14 @@ def enforcing_policies(objects: t.Mapping[ObjectKey, Json], name: str) -> dict[s
 
 def _refuse_conflicts(desired: Desired, found: Protection, cluster: Cluster) -> None:
     # Each would refuse what the other lets through. One that only warns blocks nothing.
-    conflicts = [
+    shared = [
         text
         for name, policy in cluster.guards.items()
         for text in _find_conflicts(desired, found, cluster, name, policy)
     ]
-    if desired.enforce and conflicts:
+    if desired.enforce and shared:
         raise Refusal(
-            f"{'; '.join(conflicts)}. Of two guards that refuse, one would refuse what the other is for. Name all resources in one guard, give"
+            f"{'; '.join(shared)}. Of two guards that refuse, one would refuse what the other is for. Name all resources in one guard, give"
             " the nodes other taints, or remove the other guard first (state absent)."
         )
 
@@ -200,18 +200,16 @@ def _find_conflicts(desired: Desired, found: Protection, cluster: Cluster, name:
     others = placement_policies.nodes_of(policy)
     both = sorted(set(found.nodes) & set(others))
     ours = found.taints if desired.require_request else ()
-    tolerated = [taint for taint in ours if taint in _all_repelling_taints(cluster, others)]
-    tolerated += [
-        taint for taint in placement_policies.taints_of(policy) if taint in _all_repelling_taints(cluster, found.nodes)
-    ]
+    tolerated = [taint for taint in ours if taint in _all_taints(cluster, others)]
+    tolerated += [taint for taint in placement_policies.taints_of(policy) if taint in _all_taints(cluster, found.nodes)]
     taints = sorted({f"{taint['key']}:{taint['effect']}" for taint in tolerated})
-    conflicts = [f"{', '.join(both)} protected by {name} already"] if both else []
-    return conflicts + (
+    shared = [f"{', '.join(both)} protected by {name} already"] if both else []
+    return shared + (
         [f"{', '.join(taints)} on nodes of {name}, too, and require_request"] if taints and not both else []
     )
 
 
-def _all_repelling_taints(cluster: Cluster, nodes: t.Iterable[str]) -> list[Json]:
+def _all_taints(cluster: Cluster, nodes: t.Iterable[str]) -> list[Json]:
     """All taints that keep pods off some nodes."""
     return [taint for name in nodes if name in cluster.nodes for taint in _repelling_taints((), cluster.nodes[name])]
 
@@ -219,22 +217,20 @@ def _all_repelling_taints(cluster: Cluster, nodes: t.Iterable[str]) -> list[Json
 def _refuse_denied_workloads(desired: Desired, found: Protection) -> None:
     if found.denied_workloads and desired.enforce and not desired.allow_refusals:
         raise Refusal(
-            f"require_request: {denial_message(found, 'would be refused')} Add DaemonSets that belong there to exempt_daemon_sets, or"
+            f"require_request: {denials(found, 'would be refused')} Add DaemonSets that belong there to exempt_daemon_sets, or"
             " the namespaces of others that belong there to exempt_namespaces; remove the toleration from the rest; or set allow_refusals, for"
             " example when exceptions are for them."
         )
 
 
-def denial_message(found: Protection, are_refused: str) -> str:
+def denials(found: Protection, are_refused: str) -> str:
     return (
         f"pods of {join_first(found.denied_workloads)} {are_refused} at their next start, because these tolerate a taint of the protected nodes"
         " and request nothing: those of DaemonSets on these nodes, those of others wherever they would run."
     )
 
 
-def _find_denied_workloads(
-    desired: Desired, cluster: Cluster, nodes: t.Sequence[str], taints: t.Sequence[Json]
-) -> list[str]:
+def _find_denied(desired: Desired, cluster: Cluster, nodes: t.Sequence[str], taints: t.Sequence[Json]) -> list[str]:
     """The workloads whose pods the policy would deny although they tolerate the taints."""
     there = [cluster.nodes[name] for name in nodes if name in cluster.nodes]
     found = []

@@ -37,15 +37,15 @@ _LET_THROUGH = "It did not refuse"
 class Case:
     """A pod that is sent as a dry run, and the expected response.
 
-    expected_messages: texts that the refusal has to contain; empty when the pod has to be accepted. expected_annotation: the annotation
-    of a pod whose node has to become an affinity. accepts_former: whether an earlier revision of the policy may still respond.
+    messages: texts that the refusal has to contain; empty when the pod has to be accepted. annotation: the annotation
+    of a pod whose node has to become an affinity. or_former: whether an earlier revision of the policy may still respond.
     """
 
     name: str
     pod: Json
-    expected_messages: tuple[str, ...] = ()
-    expected_annotation: str = ""
-    accepts_former: bool = False
+    messages: tuple[str, ...] = ()
+    annotation: str = ""
+    or_former: bool = False
 
 
 def trial_objects(guard: Guard) -> list[Json]:
@@ -77,7 +77,7 @@ def trial_cases(guard: Guard, namespace: str) -> list[Case]:
     stamps = _revision_stamps(trial_objects(guard))
     naming = build_pod(guard, namespace, node=node, label=_REFUSE)
     cases = [
-        Case("a pod that names a protected node", naming, expected_messages=("names the node", stamps[POLICY])),
+        Case("a pod that names a protected node", naming, messages=("names the node", stamps[POLICY])),
         Case(_NAMES_NONE, build_pod(guard, namespace, label=_REFUSE)),
     ]
     if guard.resources:
@@ -85,13 +85,11 @@ def trial_cases(guard: Guard, namespace: str) -> list[Case]:
         cases.append(Case(f"a pod that names a protected node and requests {guard.resources[0]}", requesting))
     if guard.require_request and guard.taints:
         tolerating = _tolerating_pod(build_pod(guard, namespace, label=_REFUSE), [_TRIAL_TAINT])
-        expected_messages = ("tolerates a taint", stamps[POLICY])
-        cases.append(
-            Case("a pod that tolerates a taint of protected nodes", tolerating, expected_messages=expected_messages)
-        )
+        messages = ("tolerates a taint", stamps[POLICY])
+        cases.append(Case("a pod that tolerates a taint of protected nodes", tolerating, messages=messages))
     if guard.affinity:
         pinned = build_pod(guard, namespace, node=node, label=_AFFINITY)
-        cases.append(Case("a pod whose node has to become an affinity", pinned, expected_annotation=stamps[MUTATION]))
+        cases.append(Case("a pod whose node has to become an affinity", pinned, annotation=stamps[MUTATION]))
     return cases
 
 
@@ -117,7 +115,7 @@ def proof_cases(guard: Guard, namespace: str, node: str | None) -> list[Case]:
     if node is None:
         return [harmless_case(guard, namespace)]
     stamps = _revision_stamps(build_objects(guard))
-    expected_messages = (f"names the node {node}", stamps[POLICY])
+    messages = (f"names the node {node}", stamps[POLICY])
     cases = []
     if guard.affinity:
         pinned = build_pod(guard, namespace, node=node)
@@ -125,22 +123,17 @@ def proof_cases(guard: Guard, namespace: str, node: str | None) -> list[Case]:
             Case(
                 f"a pod whose node {node} has to become an affinity",
                 pinned,
-                expected_annotation=stamps[MUTATION],
-                accepts_former=True,
+                annotation=stamps[MUTATION],
+                or_former=True,
             )
         )
     naming = build_pod(guard, namespace, node=node, label=PROOF if guard.affinity else "")
-    cases.append(Case(f"a pod that names {node}", naming, expected_messages=expected_messages, accepts_former=True))
+    cases.append(Case(f"a pod that names {node}", naming, messages=messages, or_former=True))
     if guard.require_request and guard.taints:
         tolerating = _tolerating_pod(build_pod(guard, namespace), guard.taints)
-        expected_messages = ("tolerates a taint", stamps[POLICY])
+        messages = ("tolerates a taint", stamps[POLICY])
         cases.append(
-            Case(
-                "a pod that tolerates the taints of the nodes",
-                tolerating,
-                expected_messages=expected_messages,
-                accepts_former=True,
-            )
+            Case("a pod that tolerates the taints of the nodes", tolerating, messages=messages, or_former=True)
         )
     return [*cases, harmless_case(guard, namespace)]
 
@@ -194,17 +187,17 @@ def case_problem(
     """
     if is_expression_error(message):
         return f"An expression fails for {case.name}: {message}."
-    if case.expected_messages and not all(text in message for text in case.expected_messages):
+    if case.messages and not all(text in message for text in case.messages):
         text = f" ({message})" if message else ""
         return (
             f"{_LET_THROUGH} {case.name} within {seconds} s{text}. Check whether the API server runs without the admission plugin"
             " ValidatingAdmissionPolicy."
         )
-    if not case.expected_messages and accepted_pod is None:
+    if not case.messages and accepted_pod is None:
         return f"It must accept {case.name} in the namespace {namespace}, and the API server said: {message}."
-    if case.expected_annotation and not _became_affinity(case, accepted_pod or {}):
+    if case.annotation and not _became_affinity(case, accepted_pod or {}):
         return (
-            f"The node of {case.name} was not turned into an affinity by {case.expected_annotation} for {seconds} s. Check whether the API server"
+            f"The node of {case.name} was not turned into an affinity by {case.annotation} for {seconds} s. Check whether the API server"
             " runs without the admission plugin MutatingAdmissionPolicy."
         )
     return ""
@@ -217,7 +210,7 @@ def is_expression_error(message: str) -> bool:
 
 def _became_affinity(case: Case, accepted_pod: t.Mapping[str, t.Any]) -> bool:
     annotations = accepted_pod["metadata"].get("annotations") or {}
-    return "nodeName" not in accepted_pod["spec"] and annotations.get(ANNOTATION) == case.expected_annotation
+    return "nodeName" not in accepted_pod["spec"] and annotations.get(ANNOTATION) == case.annotation
 
 
 def type_warnings(policy: t.Mapping[str, t.Any]) -> list[str]:

@@ -178,10 +178,8 @@ class Persistence:
             for name, pod in host.plan.static_pods.items():
                 names = pod.persistable.others if pod.persistable else ()
                 others[name] = list(dict.fromkeys([*others.get(name, ()), *names]))
-        persistence_report = report.PersistenceReport(
-            self._outcome(written), self._reason, self._entries, self._plan, others
-        )
-        return report.report_lines(persistence_report, diff=diff)
+        result = report.PersistenceReport(self._outcome(written), self._reason, self._entries, self._plan, others)
+        return report.report_lines(result, diff=diff)
 
     def _outcome(self, written: ConfigWritten | None) -> str:
         if not self.is_enabled:

@@ -54,17 +54,17 @@ class Entries:
 
 
 def collect_entries(
-    reported: t.Mapping[str, t.Mapping[str, Json]],
+    facts: t.Mapping[str, t.Mapping[str, Json]],
     static_pods: t.Collection[str],
     persisted: Persisted,
     request: PersistRequest,
 ) -> Entries:
     """Sort the settings that the control planes report.
 
-    reported: by host, the settings of its static pods by their names. static_pods: those that the run names; of others nothing is known, so what
+    facts: by host, the settings of its static pods by their names. static_pods: those that the run names; of others nothing is known, so what
     stands there of them stays.
     """
-    tables = {host: by_setting_key(pods) for host, pods in reported.items()}
+    tables = {host: by_setting_key(pods) for host, pods in facts.items()}
     desired = {
         setting: DesiredSetting(entry.value, entry.original)
         for setting, entry in persisted.entries.items()

@@ -137,26 +137,20 @@ def _build_plan(
 ) -> ConfigPlan:
     before = Text.parse(text)
     operations = [
-        Change(setting.component, f"{setting.field} {setting.key}", was, now)
-        for setting in sorted({*persisted.entries, *entries})
-        for was, now in [(before.value(setting), after.value(setting))]
+        Change(each.component, f"{each.field} {each.key}", was, now)
+        for each in sorted({*persisted.entries, *entries})
+        for was, now in [(before.value(each), after.value(each))]
         if was != now
     ]
     # Where another has written in between, what is ours need not stand in the order in which it would be written again.
     new = after.document.text if operations else text
-    is_recorded = new == text and entries == dict(persisted.entries)
+    is_same = new == text and entries == dict(persisted.entries)
     record = (
-        persisted
-        if is_recorded
-        else Persisted(entries, base.document.text, text_digest(new))
-        if entries
-        else Persisted()
+        persisted if is_same else Persisted(entries, base.document.text, text_digest(new)) if entries else Persisted()
     )
-    if not is_recorded and not operations:
+    if not is_same and not operations:
         places = sorted({*persisted.entries} ^ {*entries}) or sorted(entries)
-        operations = [
-            Change("record", str(setting), setting in persisted.entries, setting in entries) for setting in places
-        ]
+        operations = [Change("record", str(each), each in persisted.entries, each in entries) for each in places]
     return ConfigPlan(text, new, record, tuple(operations), skipped, warnings)
 
 

@@ -46,18 +46,15 @@ class PersistenceReport:
     def lost(self) -> dict[SettingKey, str]:
         """What an upgrade takes, with the reason, which is empty for what could be written."""
         skipped = {**self.entries.skipped, **(self.plan.skipped if self.plan else {})}
-        is_persisted = self.ending in (PLANNED, UNCHANGED, WRITTEN) and not self.refusal
-        return {
-            **{setting: "" for setting in ([] if is_persisted else self._pending) if setting not in skipped},
-            **skipped,
-        }
+        persists = self.ending in (PLANNED, UNCHANGED, WRITTEN) and not self.refusal
+        return {**{each: "" for each in ([] if persists else self._pending) if each not in skipped}, **skipped}
 
     @property
     def left(self) -> list[str]:
         """What a run that may not write leaves there of ours although it is to go."""
         if self.ending != NOT_REQUESTED or self.plan is None:
             return []
-        desired = {(setting.component, f"{setting.field} {setting.key}") for setting in self.entries.desired}
+        desired = {(each.component, f"{each.field} {each.key}") for each in self.entries.desired}
         return [
             f"{change.field} {change.key}"
             for change in self.plan.operations
@@ -69,11 +66,7 @@ class PersistenceReport:
         if self.plan is None:
             return list(self.entries.desired)
         names = {(change.field, change.key) for change in self.plan.operations}
-        return [
-            setting
-            for setting in self.entries.desired
-            if (setting.component, f"{setting.field} {setting.key}") in names
-        ]
+        return [each for each in self.entries.desired if (each.component, f"{each.field} {each.key}") in names]
 
 
 def report_lines(result: PersistenceReport, *, diff: bool) -> list[str]:
@@ -89,7 +82,7 @@ def report_lines(result: PersistenceReport, *, diff: bool) -> list[str]:
     if plan is not None and result.ending in (PLANNED, WRITTEN):
         found.append("kubeadm-config, from which kubeadm upgrade and kubeadm join generate manifests:")
         found += [f"    {plans.format_change(change)}" for change in plan.operations if change.field != "record"]
-    rest = [setting for setting in lost if setting not in guards]
+    rest = [each for each in lost if each not in guards]
     beyond = [f"{component} {name}" for component, names in result.others.items() for name in names]
     if rest or beyond:
         found.append(
@@ -119,8 +112,8 @@ def report_lines(result: PersistenceReport, *, diff: bool) -> list[str]:
 def _skip_lines(lost: t.Mapping[SettingKey, str]) -> list[str]:
     """Why settings are not kept, a line for each reason."""
     places: dict[str, list[str]] = {}
-    for setting, reason in lost.items():
-        places.setdefault(reason, []).append(str(setting))
+    for each, reason in lost.items():
+        places.setdefault(reason, []).append(str(each))
     return [
         f"{', '.join(named)} {'is' if len(named) == 1 else 'are'} not kept in kubeadm-config: {reason}."
         for reason, named in places.items()

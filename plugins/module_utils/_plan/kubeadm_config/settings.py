@@ -47,7 +47,7 @@ def collect_settings(
     Returns C(settings), field -> key -> value, original (None where it is not ours), ours, named; and C(others), what is ours and cannot stand in
     kubeadm-config, in words.
     """
-    visible_env = [key for field, key in persisted if field == "env"] if env is None else env
+    visible = [key for field, key in persisted if field == "env"] if env is None else env
     ours = {
         (field, key): entry
         for field, keys in record.items()
@@ -63,7 +63,7 @@ def collect_settings(
     found: dict[str, Json] = {}
     for field, key in dict.fromkeys([*ours, *desired, *persisted]):
         entry, value = ours.get((field, key)), values.get(field, {}).get(key)
-        if field not in FIELDS or (field == "env" and key not in visible_env) or (entry is None and value is None):
+        if field not in FIELDS or (field == "env" and key not in visible) or (entry is None and value is None):
             continue
         found.setdefault(field, {})[key] = {
             "value": value,
@@ -71,9 +71,7 @@ def collect_settings(
             "ours": entry is not None,
             "named": key in named.get(field, {}),
         }
-    others = [
-        f"{field} {key}" for field, key in ours if field not in FIELDS or (field == "env" and key not in visible_env)
-    ]
+    others = [f"{field} {key}" for field, key in ours if field not in FIELDS or (field == "env" and key not in visible)]
     return {"settings": found, "others": sorted(others)}
 
 

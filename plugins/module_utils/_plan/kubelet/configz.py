@@ -80,23 +80,22 @@ def _mapping(desired: t.Any, field: str) -> dict[str, t.Any]:
     return value
 
 
-def is_same(desired: t.Any, found: t.Any) -> bool:
+def is_same(given: t.Any, found: t.Any) -> bool:
     """Whether two values of a field mean the same. found: None when the field is omitted."""
     if found is None:
-        return not desired or quantities.parse_duration(desired) == 0
-    if isinstance(desired, list) and isinstance(found, list):
-        return len(desired) == len(found) and all(map(is_same, desired, found))
-    if isinstance(desired, dict) and isinstance(found, dict):
+        return not given or quantities.parse_duration(given) == 0
+    if isinstance(given, list) and isinstance(found, list):
+        return len(given) == len(found) and all(map(is_same, given, found))
+    if isinstance(given, dict) and isinstance(found, dict):
         return all(
-            is_same(desired.get(key), found.get(key)) if key in desired else not found[key]
-            for key in {*desired, *found}
+            is_same(given.get(key), found.get(key)) if key in given else not found[key] for key in {*given, *found}
         )
-    if isinstance(desired, bool) or isinstance(found, bool):
-        return desired is found
+    if isinstance(given, bool) or isinstance(found, bool):
+        return given is found
     return (
-        desired == found
-        or _is_same_number(desired, found, quantities.parse_duration)
-        or _is_same_number(desired, found, _quantity)
+        given == found
+        or _is_same_number(given, found, quantities.parse_duration)
+        or _is_same_number(given, found, _quantity)
     )
 
 

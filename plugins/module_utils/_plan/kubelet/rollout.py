@@ -79,7 +79,7 @@ _NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired 
 _OVERTAKEN = (
     "Another run held the Lease since everything was planned, and may have set that: run again to take it back."
 )
-_NO_ROLLBACK = "Nothing was rolled back, and no later node was changed."
+_HALTED = "Nothing was rolled back, and no later node was changed."
 
 
 # ---- before the first write ------------------------------------------------------------------------------------------
@@ -414,9 +414,7 @@ def kubelet_mismatch(node: str, info: NodesInfo, *, changed: bool) -> str:
     """Why /configz does not match after the turn of a kubelet; empty when nothing. info: of this node."""
     why = mismatch(node, info)
     return (
-        f"The kubelet of {node} {'was changed and ' if changed else ''}is healthy, but {why} {_NO_ROLLBACK}"
-        if why
-        else ""
+        f"The kubelet of {node} {'was changed and ' if changed else ''}is healthy, but {why} {_HALTED}" if why else ""
     )
 
 
@@ -444,12 +442,14 @@ def pod_losses_error(node: str, info: NodesInfo) -> str:
     begin = f"The kubelet of {node} was changed and is healthy, but"
     losses = info.of(node).losses
     if losses is None:
-        return f"{begin} the API does not show what became of the pods that ran there: {info.reason}. {_NO_ROLLBACK} {REMEDIES}"
+        return (
+            f"{begin} the API does not show what became of the pods that ran there: {info.reason}. {_HALTED} {REMEDIES}"
+        )
     ended: list[EndedPod] = [*losses.lost, *losses.restarted]
     if not ended:
         return ""
     return (
-        f"{begin} its restart ended {len(ended)} of {losses.watched} pods: {join_first(map(str, ended))}. {_NO_ROLLBACK} Another restart would end the next"
+        f"{begin} its restart ended {len(ended)} of {losses.watched} pods: {join_first(map(str, ended))}. {_HALTED} Another restart would end the next"
         " ones."
     )
 
@@ -466,11 +466,11 @@ def device_mismatch(node: str, info: NodesInfo, missing: t.Sequence[str], second
     they were waited for."""
     begin = f"The kubelet of {node} was changed and is healthy, but"
     if info.nodes is None:
-        return f"{begin} the API does not show whether device plugins advertise there what they advertised before: {info.reason}. {_NO_ROLLBACK} {REMEDIES}"
+        return f"{begin} the API does not show whether device plugins advertise there what they advertised before: {info.reason}. {_HALTED} {REMEDIES}"
     if not missing:
         return ""
     return (
-        f"{begin} {seconds} s later device plugins have less allocatable there than before: {'; '.join(missing)}. {_NO_ROLLBACK}"
+        f"{begin} {seconds} s later device plugins have less allocatable there than before: {'; '.join(missing)}. {_HALTED}"
         " Check that the pods of the device plugins run on the node and have registered with its new kubelet (kubectl get pods"
         f" --all-namespaces --field-selector spec.nodeName={node}); restart one that did not notice the restart. To wait"
         " longer, set node_kubelet_allocatable_timeout; 0 skips this check."

@@ -150,9 +150,7 @@ def plan(kind: Kind, node: Node, desired: Desired) -> NodePlan:
     after = resolution.record.get(kind.field, {})
     changed = {change.key: change.after for change in resolution.changes}
     patch = [
-        *json_patch.edit_members(
-            ("metadata", "annotations"), _annotations(node), {kind.annotation: _dump_record(after)}
-        ),
+        *json_patch.edit_members(("metadata", "annotations"), _annotations(node), {kind.annotation: _dump(after)}),
         *kind.edits(node, resolution.changes),
     ]
     return NodePlan(
@@ -211,7 +209,7 @@ def read_record(kind: Kind, node: Node) -> dict[str, Owned]:
         ) from None
 
 
-def _dump_record(record: dict[str, Owned]) -> str | None:
+def _dump(record: dict[str, Owned]) -> str | None:
     if not record:
         return None
     return json.dumps(ownership.dump_record({"": record})[""], separators=(",", ":"))

@@ -75,21 +75,19 @@ def find_rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
     for pod in sorted(found, key=lambda pod: (not pods.is_static(pod), pod["metadata"].get("creationTimestamp") or "")):
         if not pods.is_active(pod):
             continue
-        requests = {
-            name: amount for name, amount in {**pods.sum_requests(pod), PODS: Fraction(1)}.items() if name in left
-        }
+        needs = {name: amount for name, amount in {**pods.sum_requests(pod), PODS: Fraction(1)}.items() if name in left}
         reason = (
             _taint_reason(pod, node)
             or affinity_reason(pod, node.name, node.labels)
             or _sysctl_reason(pod, node)
-            or _device_reason(pod, requests, node)
+            or _device_reason(pod, needs, node)
             or _pod_level_reason(pod, node)
-            or _resource_reason({name: requests[name] for name in requests if name not in node.devices}, left)
+            or _resource_reason({name: needs[name] for name in needs if name not in node.devices}, left)
         )
         if reason:
             rejections.append(Rejection(pods.full_name(pod), reason))
         else:
-            left.update({name: left[name] - amount for name, amount in requests.items()})
+            left.update({name: left[name] - amount for name, amount in needs.items()})
     return rejections
 
 

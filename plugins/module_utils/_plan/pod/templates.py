@@ -94,13 +94,11 @@ def selector_text(selector: t.Mapping[str, t.Any]) -> str:
 def desired_of(controller: Controller, only: t.Collection[str] | None) -> dict[str, dict[str, str]]:
     """What the containers of a pod have that is made from a template. only: the names of some of them."""
     spec = controller["spec"]["template"]["spec"]
-    found = {
-        name: _effective_amounts(container) for name, (_place, container) in pod_resize.containers_of(spec).items()
-    }
+    found = {name: _effective(container) for name, (_place, container) in pod_resize.containers_of(spec).items()}
     return {name: amounts for name, amounts in found.items() if amounts and (only is None or name in only)}
 
 
-def _effective_amounts(container: pod_resize.Container) -> dict[str, str]:
+def _effective(container: pod_resize.Container) -> dict[str, str]:
     """A pod's request is its limit where the template names only that."""
     own = pod_resize.amounts_of(container)
     implied = {f"requests.{name}": own[f"limits.{name}"] for name in RESIZABLE if f"limits.{name}" in own}
@@ -115,14 +113,12 @@ def find_differences(
     template, everyone = desired_of(controller, None), list(running)
     found = []
     for container in pod_resize.containers_of(controller["spec"]["template"]["spec"]):
-        template_amounts = template.get(container, {})
-        for field in dict.fromkeys([*template_amounts, *desired.get(container, {})]):
+        expected = template.get(container, {})
+        for field in dict.fromkeys([*expected, *desired.get(container, {})]):
             actual = [own[container].get(field) for own in everyone if container in own]
-            others = _distinct(
-                amount for amount in actual if not quantities.is_equal(amount, template_amounts.get(field))
-            )
+            others = _distinct(amount for amount in actual if not quantities.is_equal(amount, expected.get(field)))
             if others:
-                found.append(TemplateDifference(field, container, template_amounts.get(field), tuple(others)))
+                found.append(TemplateDifference(field, container, expected.get(field), tuple(others)))
     return tuple(found)
 
 
@@ -145,7 +141,7 @@ def template_changes(controller: Controller, desired: Desired) -> tuple[Change, 
 
 
 def _amount_changes(container: pod_resize.Container, amounts: Amounts) -> list[tuple[str, str | None, str]]:
-    made, named = _effective_amounts(container), pod_resize.amounts_of(container)
+    made, named = _effective(container), pod_resize.amounts_of(container)
     found = [
         (field, made.get(field), after)
         for field, after in amounts.items()

@@ -68,8 +68,8 @@ class ManifestVersions:
     @functools.cached_property
     def tables(self) -> tuple[Values, ...]:
         """The values of live, generated, after and baseline; without after, those of generated."""
-        versions = (self.live, self.generated, self.after or self.generated, self.baseline)
-        return tuple({} if manifest is None else manifest.values() for manifest in versions)
+        pod = (self.live, self.generated, self.after or self.generated, self.baseline)
+        return tuple({} if manifest is None else manifest.values() for manifest in pod)
 
 
 def variable_of(component: str, field: str) -> str:
@@ -84,11 +84,11 @@ def unchanged_plan(manifest: Manifest, before: Manifest) -> StaticPodPlan:
     return StaticPodPlan(before, manifest, (), (), {}, ())
 
 
-def compare_settings(versions: ManifestVersions) -> list[Finding]:
+def compare_settings(pod: ManifestVersions) -> list[Finding]:
     """The findings of each setting that is none of kubeadm's own defaults."""
-    now, new, then, _base = versions.tables
+    now, new, then, _base = pod.tables
     places = {(field, key): None for values in (now, new, then) for field, keys in values.items() for key in keys}
-    return [finding for field, key in places for finding in _compare_setting(versions, field, key)]
+    return [finding for field, key in places for finding in _compare_setting(pod, field, key)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,23 +101,23 @@ class _Values:
     base: t.Any
 
 
-def _compare_setting(versions: ManifestVersions, field: str, key: str) -> list[Finding]:
-    if key == reconciliation.FILES_ANNOTATION or (versions.component == _ETCD and key in _OF_A_MEMBER):
+def _compare_setting(pod: ManifestVersions, field: str, key: str) -> list[Finding]:
+    if key == reconciliation.FILES_ANNOTATION or (pod.component == _ETCD and key in _OF_A_MEMBER):
         return []
-    values = _Values(*(table.get(field, {}).get(key) for table in versions.tables))
-    is_configured = versions.configuration.line(versions.component, field, key) is not None
-    is_ours = _is_ours(versions, field, key)
+    values = _Values(*(table.get(field, {}).get(key) for table in pod.tables))
+    is_configured = pod.configuration.line(pod.component, field, key) is not None
+    is_ours = _is_ours(pod, field, key)
     if values.now == values.new:
         through = ", set by this collection through kubeadm-config" if is_ours and is_configured else ""
-        finding = _make_finding(versions, field, key, KEPT, f"{_format_value(field, values.now)}{through}")
+        finding = _make_finding(pod, field, key, KEPT, f"{_format_value(field, values.now)}{through}")
         return [finding] if is_ours or is_configured else []
-    if versions.baseline is not None and values.now == values.base and not is_ours:
+    if pod.baseline is not None and values.now == values.base and not is_ours:
         return []  # kubeadm changes a default of its own
-    impact = _find_impact(values, is_named=(field, key) in versions.named, is_pending=is_configured and not is_ours)
+    impact = _find_impact(values, is_named=(field, key) in pod.named, is_pending=is_configured and not is_ours)
     message = _describe_change(field, values, impact)
-    if impact == REAPPLIED and (field, key) in versions.unconfirmed:
+    if impact == REAPPLIED and (field, key) in pod.unconfirmed:
         message += f"; {_CONFIRMATION_NOTE}"
-    return [_make_finding(versions, field, key, impact, message)]
+    return [_make_finding(pod, field, key, impact, message)]
 
 
 def _find_impact(values: _Values, *, is_named: bool, is_pending: bool) -> str:
@@ -140,9 +140,9 @@ def _describe_change(field: str, values: _Values, impact: str) -> str:
     )
 
 
-def _is_ours(versions: ManifestVersions, field: str, key: str) -> bool:
-    owned = versions.record.get(field, {}).get(key)
-    return owned is not None and owned.set == versions.tables[0].get(field, {}).get(key)
+def _is_ours(pod: ManifestVersions, field: str, key: str) -> bool:
+    owned = pod.record.get(field, {}).get(key)
+    return owned is not None and owned.set == pod.tables[0].get(field, {}).get(key)
 
 
 def _format_value(field: str, value: t.Any) -> str:
@@ -156,21 +156,21 @@ def _format_value(field: str, value: t.Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _make_finding(versions: ManifestVersions, field: str, key: str, impact: str, message: str) -> Finding:
-    configured = versions.configuration.line(versions.component, field, key)
-    set_by = COLLECTION if _is_ours(versions, field, key) else CONFIG_MAP if configured else OTHER
-    is_ours_to_set = (field, key) in versions.named or set_by == COLLECTION or impact == REMOVED
-    live = versions.live.line(field, key)
+def _make_finding(pod: ManifestVersions, field: str, key: str, impact: str, message: str) -> Finding:
+    configured = pod.configuration.line(pod.component, field, key)
+    set_by = COLLECTION if _is_ours(pod, field, key) else CONFIG_MAP if configured else OTHER
+    is_ours_to_set = (field, key) in pod.named or set_by == COLLECTION or impact == REMOVED
+    live = pod.live.line(field, key)
     return Finding(
-        component=versions.component,
+        component=pod.component,
         impact=impact,
         message=message,
         field=field,
         key=key,
         set_by=set_by,
-        file=IN_CONFIG_MAP if configured and not live else versions.live.document.source,
+        file=IN_CONFIG_MAP if configured and not live else pod.live.document.source,
         line=live or configured,
-        variable=variable_of(versions.component, field) if is_ours_to_set else "",
+        variable=variable_of(pod.component, field) if is_ours_to_set else "",
     )
 
 
@@ -184,24 +184,24 @@ def without_superseded(findings: t.Iterable[Finding]) -> list[Finding]:
 # ---- what a rehearsal refused --------------------------------------------------------------------------------------------
 
 
-def broken_by_kubeadm(versions: ManifestVersions, setting: tuple[str, str] | None, message: str) -> Finding:
+def broken_by_kubeadm(pod: ManifestVersions, setting: tuple[str, str] | None, message: str) -> Finding:
     """What the new component refuses of the manifest that kubeadm generates. setting: the setting; None when the message does not name it."""
     if setting is None:
-        return Finding(versions.component, BROKEN, message, set_by=KUBEADM, file=CONFIG_MAP_SOURCE)
+        return Finding(pod.component, BROKEN, message, set_by=KUBEADM, file=CONFIG_MAP_SOURCE)
     field, key = setting
-    line = versions.configuration.line(versions.component, field, key)
+    line = pod.configuration.line(pod.component, field, key)
     # What kubeadm adds by itself its own version takes.
-    set_by = CONFIG_MAP if line else PATCHES if versions.patches else KUBEADM
+    set_by = CONFIG_MAP if line else PATCHES if pod.patches else KUBEADM
     return Finding(
-        component=versions.component,
+        component=pod.component,
         impact=BROKEN,
         message=message,
         field=field,
         key=key,
         set_by=set_by,
-        file=IN_CONFIG_MAP if line else versions.patches or CONFIG_MAP_SOURCE,
+        file=IN_CONFIG_MAP if line else pod.patches or CONFIG_MAP_SOURCE,
         line=line,
-        variable=_remedy(versions.component, field) if line else "",
+        variable=_remedy(pod.component, field) if line else "",
     )
 
 
@@ -211,29 +211,25 @@ def _remedy(component: str, field: str) -> str:
     return f"{section.get(component, 'scheduler')}.{lists.get(field, 'extraArgs')} in kubeadm-config"
 
 
-def broken_by_site(versions: ManifestVersions, setting: tuple[str, str] | None, message: str) -> Finding:
+def broken_by_site(pod: ManifestVersions, setting: tuple[str, str] | None, message: str) -> Finding:
     """What the new component refuses of the desired state on top of that manifest, so that site would refuse it."""
     text = f"site would not work after the upgrade: {message}"
     if setting is None:
         return Finding(
-            versions.component,
-            BROKEN,
-            text,
-            set_by=INVENTORY,
-            variable=f"control_plane_components.{versions.component}",
+            pod.component, BROKEN, text, set_by=INVENTORY, variable=f"control_plane_components.{pod.component}"
         )
     field, key = setting
-    line = versions.live.line(field, key)
+    line = pod.live.line(field, key)
     return Finding(
-        component=versions.component,
+        component=pod.component,
         impact=BROKEN,
         message=text,
         field=field,
         key=key,
         set_by=INVENTORY,
-        file=versions.live.document.source if line else "",
+        file=pod.live.document.source if line else "",
         line=line,
-        variable=variable_of(versions.component, field),
+        variable=variable_of(pod.component, field),
     )
 
 
@@ -255,23 +251,17 @@ def settings_found_removed(
     return frozenset((field, key) for field, keys in left.removed.items() for key in keys)
 
 
-def etcd_step(versions: ManifestVersions) -> list[Finding]:
+def etcd_step(pod: ManifestVersions) -> list[Finding]:
     """A step of etcd that kubeadm or etcd does not support; none of other components."""
-    return (
-        prerequisites.etcd_step(image_tag(versions.live), image_tag(versions.generated))
-        if versions.component == _ETCD
-        else []
-    )
+    return prerequisites.etcd_step(image_tag(pod.live), image_tag(pod.generated)) if pod.component == _ETCD else []
 
 
-def removed_gates(versions: ManifestVersions, version: str) -> list[Finding]:
+def removed_gates(pod: ManifestVersions, version: str) -> list[Finding]:
     """Findings by a table of gates, for a component whose new program was not rehearsed."""
     target = prerequisites.exact_version(version) or ()
-    new = versions.generated.values().get("feature_gates", {})
-    own = [
-        gate for gate in (versions.after.values().get("feature_gates", {}) if versions.after else {}) if gate not in new
-    ]
+    new = pod.generated.values().get("feature_gates", {})
+    own = [gate for gate in (pod.after.values().get("feature_gates", {}) if pod.after else {}) if gate not in new]
     return [
-        *(broken_by_kubeadm(versions, *refused) for refused in refusals.removed_gates(new, target)),
-        *(broken_by_site(versions, *refused) for refused in refusals.removed_gates(own, target)),
+        *(broken_by_kubeadm(pod, *refused) for refused in refusals.removed_gates(new, target)),
+        *(broken_by_site(pod, *refused) for refused in refusals.removed_gates(own, target)),
     ]

@@ -294,7 +294,7 @@ def test_nothing_passes_that_the_specification_of_the_role_refuses(role: str) ->
     specs = yaml.safe_load((ROOT / "roles" / role / "meta/argument_specs.yml").read_text(encoding="utf-8"))[
         "argument_specs"
     ]
-    for name, option in role_variables.collect_options(specs).items():
+    for name, option in role_variables.options_of(specs).items():
         for value in VALUES:
             mistakes = begin({"w1": {**CONFIG, name: value}}).get("report", [])
             assert mistakes or not validate_value(name, value, option)[0], (name, value)

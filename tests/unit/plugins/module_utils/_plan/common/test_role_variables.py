@@ -19,7 +19,7 @@ SPECS = {
 
 
 def test_all_entry_points_count() -> None:
-    assert list(role_variables.collect_options(SPECS)) == ["my_role_feature_gates", "my_role_state", "my_role_image"]
+    assert list(role_variables.options_of(SPECS)) == ["my_role_feature_gates", "my_role_state", "my_role_image"]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def known_variables() -> set[str]:
     return {
         name
         for role in role_variables.SETTINGS
-        for name in role_variables.collect_options(
+        for name in role_variables.options_of(
             yaml.safe_load((ROOT / "roles" / role / "meta/argument_specs.yml").read_text())["argument_specs"]
         )
     }

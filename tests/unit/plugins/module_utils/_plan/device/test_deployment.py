@@ -11,11 +11,11 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device import deployment
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.deployment import (
-    ExistingObjects,
+    FoundObjects,
+    Mode,
     PluginCheck,
     PluginDecision,
     PluginHost,
-    RunMode,
     Verification,
     WriteResult,
 )
@@ -27,7 +27,7 @@ Json = dict[str, t.Any]
 D = "example.com/dongle"
 OWNED = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
 CONFIG = "p-config-0000000000"
-NORMAL, CHECK, DIFF = RunMode(), RunMode(check=True), RunMode(diff=True)
+NORMAL, CHECK, DIFF = Mode(), Mode(check=True), Mode(diff=True)
 
 
 PRESENT, ABSENT, WITH_TOKEN = settings(), settings(state="absent"), settings(has_token=True)
@@ -42,10 +42,10 @@ NAMESPACE = thing("Namespace", "x")
 DAEMON_SET = thing("DaemonSet", "p", config_maps=["p-config"])
 FORMER = thing("ConfigMap", "p-config")
 TOKEN = thing("Secret", "p-token")
-NOTHING = ExistingObjects(None, None, [], [], "", [])
+NOTHING = FoundObjects(None, None, [], [], "", [])
 
 
-def classify(options: Settings, *objects: Json, others: t.Sequence[Json] = ()) -> ExistingObjects:
+def classify(options: Settings, *objects: Json, others: t.Sequence[Json] = ()) -> FoundObjects:
     return deployment.classify_objects(options, CONFIG, objects, others)
 
 
@@ -66,7 +66,7 @@ def test_nothing_is_there() -> None:
 def test_what_is_as_desired() -> None:
     objects = (NAMESPACE, DAEMON_SET, thing("ConfigMap", CONFIG), TOKEN)
     found = classify(WITH_TOKEN, *objects)
-    assert found == ExistingObjects(NAMESPACE, DAEMON_SET, [], [], "", [])
+    assert found == FoundObjects(NAMESPACE, DAEMON_SET, [], [], "", [])
     assert found.own_namespace == NAMESPACE
 
 
@@ -136,7 +136,7 @@ def test_a_namespace_that_takes_no_such_pods(options: Settings, found: Json | No
 # ---- what is written -------------------------------------------------------------------------------------------------
 
 ALL = ["Namespace", "ConfigMap", "DaemonSet"]
-THERE, THEIRS = ExistingObjects(NAMESPACE, None, [], [], "", []), ExistingObjects(namespace(None), None, [], [], "", [])
+THERE, THEIRS = FoundObjects(NAMESPACE, None, [], [], "", []), FoundObjects(namespace(None), None, [], [], "", [])
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ THERE, THEIRS = ExistingObjects(NAMESPACE, None, [], [], "", []), ExistingObject
         (WITH_TOKEN, NOTHING, DIFF, [["Namespace"], ["ConfigMap"], ["Secret"], ["DaemonSet"]]),
     ],
 )
-def test_calls_that_write(options: Settings, found: ExistingObjects, mode: RunMode, kinds: list[list[str]]) -> None:
+def test_calls_that_write(options: Settings, found: FoundObjects, mode: Mode, kinds: list[list[str]]) -> None:
     calls = deployment.plan_writes(options, found, mode, has_files=True)
     assert [call["kinds"] for call in calls] == kinds
     assert [call["hidden"] for call in calls] == [each == ["Secret"] for each in kinds]
@@ -169,7 +169,7 @@ def test_a_plugin_without_files_has_no_config_map() -> None:
 
 
 def test_a_difference_is_that_from_the_former_configuration() -> None:
-    found = ExistingObjects(NAMESPACE, DAEMON_SET, [FORMER], [], "p-config", [])
+    found = FoundObjects(NAMESPACE, DAEMON_SET, [FORMER], [], "p-config", [])
     calls = deployment.plan_writes(PRESENT, found, DIFF, has_files=True)
     assert [(call["kinds"], call["former"], call["check"], call["diff"]) for call in calls] == [
         (["Namespace"], "", False, True),
@@ -183,20 +183,20 @@ def test_a_difference_is_that_from_the_former_configuration() -> None:
 # ---- what is removed -------------------------------------------------------------------------------------------------
 
 
-def removed(options: Settings, found: ExistingObjects, mode: RunMode = NORMAL) -> list[tuple[list[str], bool, str]]:
+def removed(options: Settings, found: FoundObjects, mode: Mode = NORMAL) -> list[tuple[list[str], bool, str]]:
     calls = deployment.plan_removals(options, found, mode)
     return [([each["metadata"]["name"] for each in call["objects"]], call["wait"], call["policy"]) for call in calls]
 
 
 def test_former_files_are_removed() -> None:
-    found = ExistingObjects(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
+    found = FoundObjects(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
     assert removed(PRESENT, found) == [(["p-config", "p-token"], False, "")]
     assert removed(PRESENT, found, DIFF) == [(["p-config"], False, ""), (["p-token"], False, "")]
     assert removed(PRESENT, THERE) == []
 
 
 def test_all_of_a_plugin_is_removed() -> None:
-    found = ExistingObjects(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
+    found = FoundObjects(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
     assert removed(ABSENT, found) == [
         (["p"], True, "Foreground"),
         (["p-config", "p-token"], False, ""),
@@ -216,10 +216,10 @@ def test_all_of_a_plugin_is_removed() -> None:
     [
         NOTHING,
         THEIRS,
-        ExistingObjects(NAMESPACE, None, [], [], "", ["Deployment theirs"]),
+        FoundObjects(NAMESPACE, None, [], [], "", ["Deployment theirs"]),
     ],
 )
-def test_a_namespace_that_stays(found: ExistingObjects) -> None:
+def test_a_namespace_that_stays(found: FoundObjects) -> None:
     assert removed(ABSENT, found) == []
 
 
@@ -237,15 +237,15 @@ def test_a_namespace_that_stays(found: ExistingObjects) -> None:
     ],
 )
 def test_what_is_left_to_do_when_nothing_changes(
-    stale: list[Json], problems: list[str], mode: RunMode, must_verify: bool
+    stale: list[Json], problems: list[str], mode: Mode, must_verify: bool
 ) -> None:
-    found = ExistingObjects(NAMESPACE, DAEMON_SET, stale, [], "", [])
+    found = FoundObjects(NAMESPACE, DAEMON_SET, stale, [], "", [])
     decision = deployment.make_decision(PRESENT, found, mode, has_files=True, check=PluginCheck(problems=problems))
     assert decision.must_verify is must_verify
 
 
 def test_a_decision() -> None:
-    found = ExistingObjects(NAMESPACE, DAEMON_SET, [FORMER], [], "", ["Pod theirs"])
+    found = FoundObjects(NAMESPACE, DAEMON_SET, [FORMER], [], "", ["Pod theirs"])
     decision = deployment.make_decision(PRESENT, found, NORMAL, has_files=True, check=PluginCheck())
     assert decision.writes == deployment.plan_writes(PRESENT, found, NORMAL, has_files=True)
     assert decision.removals == deployment.plan_removals(PRESENT, found, NORMAL)
@@ -256,7 +256,7 @@ def test_a_decision() -> None:
 @pytest.mark.parametrize(
     ("found", "mode", "is_preview"), [(NOTHING, CHECK, True), (NOTHING, NORMAL, False), (THERE, CHECK, False)]
 )
-def test_what_the_api_server_cannot_judge(found: ExistingObjects, mode: RunMode, is_preview: bool) -> None:
+def test_what_the_api_server_cannot_judge(found: FoundObjects, mode: Mode, is_preview: bool) -> None:
     assert deployment.make_decision(PRESENT, found, mode, has_files=True, check=PluginCheck()).is_preview is is_preview
 
 
@@ -269,7 +269,7 @@ def test_what_the_api_server_cannot_judge(found: ExistingObjects, mode: RunMode,
         (["w1: nothing"], True, CHECK, False),
     ],
 )
-def test_whether_nodes_are_waited_for(problems: list[str], changed: bool, mode: RunMode, waits: bool) -> None:
+def test_whether_nodes_are_waited_for(problems: list[str], changed: bool, mode: Mode, waits: bool) -> None:
     assert deployment.must_wait(PluginDecision(problems=problems), WriteResult(changed=changed), mode) is waits
 
 

@@ -71,7 +71,7 @@ def test_pods_of_the_trial_ask_for_what_their_names_say() -> None:
         for thing in placement_trial.trial_objects(STRICT_GUARD)
         if thing["kind"] in (POLICY, MUTATION)
     }
-    assert [(case.name, case.expected_messages, case.expected_annotation) for case in cases] == [
+    assert [(case.name, case.messages, case.annotation) for case in cases] == [
         ("a pod that names a protected node", ("names the node", stamps[POLICY]), ""),
         ("a pod that names no node", (), ""),
         (f"a pod that names a protected node and requests {D}", (), ""),
@@ -133,24 +133,20 @@ def test_a_plain_pod_as_a_whole() -> None:
 def test_the_proof_is_a_refusal_or_an_affinity() -> None:
     refusal, plain = placement_trial.proof_cases(GUARD, "default", "w2")
     stamp = f"guard {placement_policies.revision_of(placement_policies.build_objects(GUARD)[0])}"
-    assert (refusal.expected_messages, refusal.expected_annotation, refusal.accepts_former) == (
-        ("names the node w2", stamp),
-        "",
-        True,
-    )
+    assert (refusal.messages, refusal.annotation, refusal.or_former) == (("names the node w2", stamp), "", True)
     assert refusal.pod["spec"]["nodeName"] == "w2"
     assert plain == placement_trial.harmless_case(GUARD, "default")
     affinity, naming, tolerating, plain = placement_trial.proof_cases(STRICT_GUARD, "default", "w2")
     found = by_kind(placement_policies.build_objects(STRICT_GUARD))
     stamps = {kind: f"guard {placement_policies.revision_of(found[kind])}" for kind in (POLICY, MUTATION)}
-    assert (affinity.expected_messages, affinity.expected_annotation) == ((), stamps[MUTATION])
+    assert (affinity.messages, affinity.annotation) == ((), stamps[MUTATION])
     # One that the other policy leaves alone, so that it meets this one.
-    assert (naming.expected_messages, naming.expected_annotation) == (("names the node w2", stamps[POLICY]), "")
+    assert (naming.messages, naming.annotation) == (("names the node w2", stamps[POLICY]), "")
     left_alone = found[MUTATION_BINDING]["spec"]["matchResources"]["objectSelector"]["matchExpressions"]
     assert left_alone == [
         {"key": key, "operator": "NotIn", "values": [value]} for key, value in naming.pod["metadata"]["labels"].items()
     ]
-    assert (tolerating.expected_messages, tolerating.expected_annotation) == (("tolerates a taint", stamps[POLICY]), "")
+    assert (tolerating.messages, tolerating.annotation) == (("tolerates a taint", stamps[POLICY]), "")
     # Another guard may be for everything else that could be tolerated.
     assert tolerating.pod["spec"]["tolerations"] == [
         {"effect": "NoExecute", "key": "a", "operator": "Equal", "value": ""},
@@ -163,10 +159,10 @@ def test_the_proof_is_a_refusal_or_an_affinity() -> None:
 # ---- what the responses say ------------------------------------------------------------------------------------------
 
 
-NAMING = Case("a pod that names w1", {}, expected_messages=("names the node w1",))
-OWN = Case("a pod that names w1", {}, expected_messages=("names the node w1", "mine 1a2b3c4d"))
+NAMING = Case("a pod that names w1", {}, messages=("names the node w1",))
+OWN = Case("a pod that names w1", {}, messages=("names the node w1", "mine 1a2b3c4d"))
 PLAIN = Case("a pod that names no node", {})
-PINNED = Case("a pod whose node has to become an affinity", {}, expected_annotation="mine 1a2b3c4d")
+PINNED = Case("a pod whose node has to become an affinity", {}, annotation="mine 1a2b3c4d")
 PINNED_BY = "nodecraft.kubeadm/placement-guard"
 
 
