@@ -103,11 +103,16 @@ def mirror_pod_path(log_prefix: str) -> str:
 
 
 def failure_of(pod: Json) -> str:
-    """Why a kubelet does not run a pod, as it reports it at the API: that it did not admit it, or what a container waits for; empty otherwise."""
+    """Why a kubelet does not run a pod, as it reports it at the API: that it did not admit it, or what a container that never ran waits for; empty
+    otherwise."""
     status = pod.get("status") or {}
     waiting = [(each.get("state") or {}).get("waiting") or {} for each in status.get("containerStatuses") or []]
     reports = [status] if status.get("phase") == "Failed" else waiting
-    texts = [": ".join(filter(None, (each.get("reason"), each.get("message")))) for each in reports]
+    texts = [
+        ": ".join(filter(None, (each.get("reason"), each.get("message"))))
+        for each in reports
+        if each.get("reason") != "CrashLoopBackOff"  # its own log tells more
+    ]
     return "; ".join(filter(None, texts))
 
 

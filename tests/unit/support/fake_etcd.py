@@ -177,8 +177,10 @@ class FakeEtcd:
 
             def do_GET(self) -> None:
                 etcd.requests.append(self.path)
-                health = {"health": "true" if etcd.healthy else "false", "reason": "" if etcd.healthy else "NO LEADER"}
-                self._send(200 if etcd.healthy else 503, health)
+                reason = "" if etcd.healthy else "NO LEADER"
+                if "exclude" not in self.path and etcd.alarms:
+                    reason = f"ALARM {next(iter(etcd.alarms.values()))}"
+                self._send(503 if reason else 200, {"health": "false" if reason else "true", "reason": reason})
 
             def do_POST(self) -> None:
                 # One fake stands for several members, each at an address of its own.

@@ -29,6 +29,7 @@ from ..static_pod.component_files import ComponentFiles
 
 # A full etcd still serves reads; kubeadm's probes exclude this alarm, too.
 HEALTH = "/health?exclude=NOSPACE"
+_HEALTH_WITH_ALARMS = "/health"
 _RANGE = "/v3/kv/range"
 _PAGE_SIZE = 100  # values; each may have more than a megabyte
 _VALUE_PREFIX_LENGTH = 4096  # of base64; the name of the encryption key is within it
@@ -48,26 +49,26 @@ class Health:
 # ---- requests --------------------------------------------------------------------------------------------------------
 
 
-def read_health(url: str, context: ssl.SSLContext | None) -> Health:
+def read_health(url: str, context: ssl.SSLContext | None, path: str = HEALTH) -> Health:
     """The health of one address."""
     try:
-        return _request_health(url, context)
+        return _request_health(url, context, path)
     except (http.client.HTTPException, ssl.SSLError, ConnectionError) as exc:
         if context is None or isinstance(exc, (ssl.SSLCertVerificationError, ConnectionRefusedError)):
             return _health_of_error(url, exc)
     # TLS 1.3 rejects a client's certificate after the handshake, like a broken connection.
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     try:
-        return _request_health(url, context)
+        return _request_health(url, context, path)
     except (http.client.HTTPException, ssl.SSLError, ConnectionError) as exc:
         return _health_of_error(url, exc)
     finally:
         context.maximum_version = ssl.TLSVersion.MAXIMUM_SUPPORTED
 
 
-def _request_health(url: str, context: ssl.SSLContext | None) -> Health:
+def _request_health(url: str, context: ssl.SSLContext | None, path: str) -> Health:
     try:
-        response = Server(url, context=context).request("GET", HEALTH, timeout=PROBE_TIMEOUT)
+        response = Server(url, context=context).request("GET", path, timeout=PROBE_TIMEOUT)
     except (ssl.SSLError, ConnectionError):
         raise
     except (CredentialError, OSError, ValueError) as exc:
@@ -76,7 +77,7 @@ def _request_health(url: str, context: ssl.SSLContext | None) -> Health:
         health = json.loads(response.data)
         ok, reason = str(health["health"]).lower() == "true", health.get("reason") or health.get("error") or ""
     except (ValueError, TypeError, LookupError):
-        return Health(None, f"{url}{HEALTH} answers {response.status}")
+        return Health(None, f"{url}{path} answers {response.status}")
     return Health(ok, f"{url} is {'healthy' if ok else 'not healthy'}{f' ({reason})' if reason else ''}")
 
 
@@ -89,14 +90,14 @@ def _health_of_error(url: str, exc: Exception) -> Health:
 # ---- as the API server -----------------------------------------------------------------------------------------------
 
 
-def read_health_for_api_server(files: ComponentFiles) -> list[Health]:
-    """The health of each etcd address in an API server's arguments, with their certificate.
+def read_health_for_api_server(files: ComponentFiles, *, with_alarms: bool = False) -> list[Health]:
+    """The health of each etcd address in an API server's arguments, with their certificate. with_alarms: whether a full etcd counts as unhealthy.
 
     Empty when no address has http or https. Raises KubeadmError when the files cannot be read.
     """
     urls = [url for url in files.flags("etcd-servers") if url.startswith(("http://", "https://"))]
     context = api_server_tls_context(files) if any(url.startswith("https://") for url in urls) else None
-    return [read_health(url, context) for url in urls]
+    return [read_health(url, context, _HEALTH_WITH_ALARMS if with_alarms else HEALTH) for url in urls]
 
 
 def api_server_tls_context(files: ComponentFiles) -> ssl.SSLContext:

@@ -54,6 +54,18 @@ def unverified_cluster(pod: static_pods.StaticPod) -> list[str]:
     return [f"whether it takes writes and has its members: {each}" for each in problems]
 
 
+def full_etcd_problem(directory: str) -> str:
+    """Why the etcd of this node's API server takes no writes; empty where it does, or cannot be queried. directory: of the manifests."""
+    manifest = _find_manifest(API_SERVER, directory)
+    if manifest is None:
+        return ""
+    try:
+        addresses = etcd_client.read_health_for_api_server(ComponentFiles(manifest), with_alarms=True)
+    except KubeadmError:
+        return ""
+    return next((each.message for each in addresses if each.ok is False and "NOSPACE" in each.message), "")
+
+
 _ClusterResult = tuple[t.Optional[etcd_change.Cluster], str]
 
 

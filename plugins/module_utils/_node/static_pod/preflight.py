@@ -51,7 +51,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     require_kubelet_healthz(node)
     files = ComponentFiles.planned(plan)
     unstartable, start_warnings = pod_start.check(pod, plan, node)
-    found = [*_certificate_findings(pod, plan, files, node), *unstartable]
+    found = [*_certificate_findings(pod, plan, files, node), *unstartable, *_full_etcd_findings(pod)]
     warnings = [
         *forced,
         *start_warnings,
@@ -186,6 +186,17 @@ def _check_etcd_of_api_server(pod: static_pods.StaticPod, files: ComponentFiles,
             " the right addresses and certificates (etcd-servers, etcd-cafile, etcd-certfile, etcd-keyfile)."
         )
     return [f"{problem}; {pod.name} does not run, so the change is tried anyway."]
+
+
+def _full_etcd_findings(pod: static_pods.StaticPod) -> list[Finding]:
+    """With a full etcd an API server does not become ready, and no controller manager or scheduler leads: nothing can be written."""
+    problem = "" if pod.name == ETCD else etcd_preflight.full_etcd_problem(os.path.dirname(pod.path))
+    if not problem:
+        return []
+    advice = "Compact and defragment it, then etcdctl alarm disarm."
+    return [
+        Finding(f"etcd takes no writes ({problem}), so a new {pod.name} would not become ready. {advice}", is_new=False)
+    ]
 
 
 def _read_etcd_health(files: ComponentFiles) -> list[etcd_client.Health]:

@@ -314,6 +314,23 @@ def test_an_etcd_that_is_not_healthy_stops_a_running_api_server(site: Site, clie
         site.check(pod, v=4)
 
 
+def test_full_etcd_stops_a_change_of_what_writes_to_it(
+    site: Site, client: Client, member: FakeEtcd, tmp_path: Path
+) -> None:
+    pod = dataclasses.replace(client(member.url), path=str(tmp_path / "kube-apiserver.yaml"))
+    Path(pod.path).write_text(pod.manifest.text, encoding="utf-8")
+    site.start(pod)
+    assert site.check(pod, v=4) == ()
+    member.alarms = {"10": "NOSPACE"}
+    with pytest.raises(
+        Refusal, match=r"etcd takes no writes \(.* is not healthy \(ALARM NOSPACE\)\), so a new kube-api"
+    ):
+        site.check(pod, v=4)
+    scheduler = site.pod("kube-scheduler", samples.SCHEDULER)
+    (warning,) = site.check(dataclasses.replace(scheduler, path=str(tmp_path / "kube-scheduler.yaml")), v=4)
+    assert warning.startswith("etcd takes no writes")
+
+
 def test_an_etcd_gets_a_moment(site: Site, client: Client, member: FakeEtcd) -> None:
     pod = client(member.url)
     site.start(pod)
