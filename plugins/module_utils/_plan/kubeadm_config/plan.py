@@ -65,7 +65,7 @@ def plan(text: str, persisted: Persisted, desired_settings: t.Mapping[SettingKey
     """Plan the change. persisted: what is there of ours. Raises Refusal for a text that cannot be edited safely."""
     configuration = parse_configuration(text)
     base, warnings = _revert_ours(text, persisted)
-    is_known = persisted.knows(text)
+    is_known = persisted.matches(text)
     # Where another has written since, nothing moves that is right where it stands.
     after = base if is_known else Text.parse(text)
     entries: dict[SettingKey, Entry] = {}
@@ -93,7 +93,7 @@ def plan(text: str, persisted: Persisted, desired_settings: t.Mapping[SettingKey
 
 def _revert_ours(text: str, persisted: Persisted) -> tuple[Text, tuple[str, ...]]:
     """The text without what is ours: as it was where no other has touched it since, else with each value of ours reverted."""
-    if persisted.knows(text):
+    if persisted.matches(text):
         return Text.parse(persisted.text), ()
     base, warnings = Text.parse(text), []
     for setting, entry in persisted.entries.items():

@@ -76,7 +76,7 @@ class Persisted:
         rest = {"text": self.text, "digest": self.digest, "former": self.former}
         return json.dumps({"format": _FORMAT, "entries": entries, **rest})
 
-    def knows(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         """Whether a text is as it was written, or as it was before that."""
         return text_digest(text) in (self.digest, self.former)
 

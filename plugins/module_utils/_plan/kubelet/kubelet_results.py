@@ -170,7 +170,7 @@ class KubeletHost(HostResults[KubeletSettings, KubeletPlan]):
 
     @property
     def change(self) -> ChangeResult | None:
-        """The result of the one change of a turn; None when it was not begun."""
+        """The result of the one change of a turn; None when it was not started."""
         return next(iter(self.changes), None)
 
     @property

@@ -95,18 +95,18 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
     live, below = check_changeable(state), state.without_ours()
     foreign_fragments = state.foreign_fragments
     # Others may rely on the directory that the kubelet reads for our sake.
-    awake = bool(foreign_fragments) and kubelet_layout.config_dir(live.command) is not None
-    adopted_files = _adopt(desired, below.layout(reads_fragments=awake), below)
+    reads_fragments = bool(foreign_fragments) and kubelet_layout.config_dir(live.command) is not None
+    adopted_files = _adopt(desired, below.layout(reads_fragments=reads_fragments), below)
     below = below.with_files({path: _make_version(below, path, file.text) for path, file in adopted_files.items()})
-    base = below.layout(reads_fragments=awake)
+    base = below.layout(reads_fragments=reads_fragments)
 
     resolution = _resolve(desired, state, live, base, adopted_files)
     owned = {field: keys for field, keys in resolution.record.items() if field != ADOPTED}
     adopted, returned, warnings = kubelet_adoption.update_adopted(
         state.record.get(ADOPTED, {}), adopted_files, owned, state.record, state.texts
     )
-    ours = _OwnFiles.render(owned, base, state.version, keeps_directory=awake)
-    sleeps = not awake and kubelet_layout.config_dir(base.command) is None
+    ours = _OwnFiles.render(owned, base, state.version, keeps_directory=reads_fragments)
+    sleeps = not reads_fragments and kubelet_layout.config_dir(base.command) is None
     if sleeps and ours.fragment is not None and not desired.force:
         refuse_unread_fragments(foreign_fragments)
     path = posixpath.join(kubelet_layout.config_dir(base.command) or kubelet_layout.CONFIG_DIR, FRAGMENT)
@@ -139,7 +139,7 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
         warnings=(
             *resolution.warnings,
             *warnings,
-            *_directory_warnings(owned, base, foreign_fragments if awake else ()),
+            *_directory_warnings(owned, base, foreign_fragments if reads_fragments else ()),
             *rejoining.warnings(desired, owned, base, state.joined),
             *(() if operations else _state_file_warnings(live, state)),
         ),

@@ -409,7 +409,7 @@ def test_a_host_that_is_excluded_says_why() -> None:
 
 
 def test_a_change_goes_on_top_of_its_plan() -> None:
-    done = host(plan={"changed": True, "rehearsal": {"verdict": "r"}, "limits": {}}, **DONE, look={})
+    done = host(plan={"changed": True, "rehearsal": {"verdict": "r"}, "limits": {}}, **DONE, observe={})
     done["change"] = made(transaction={"id": "t"}, changed=True, invocation={})
     found = report(done)
     assert (found["transaction"], found["rehearsal"]) == ({"id": "t"}, {"verdict": "r"})
@@ -467,8 +467,8 @@ def test_what_went_back_and_is_not_compared_is_told(state: str, limits: list[str
     assert report(done).get("unverified", []) == limits
 
 
-@pytest.mark.parametrize(("lost", "is_told"), [([], False), ([{"pod": "default/p", "reason": "OutOfcpu"}], True)])
-def test_pods_and_devices_that_no_new_kubelet_reported_are_not_verified(lost: list[Json], is_told: bool) -> None:
+@pytest.mark.parametrize(("lost", "is_reported"), [([], False), ([{"pod": "default/p", "reason": "OutOfcpu"}], True)])
+def test_pods_and_devices_that_no_new_kubelet_reported_are_not_verified(lost: list[Json], is_reported: bool) -> None:
     # Seen with a kubelet.conf whose server is a name without an address: "6 pods, 0 lost, 0 restarted", by statuses from before.
     limit = "whether its Node is ready and evicts no pods: no address"
     pods = {"watched": 6, "lost": lost, "restarted": []}
@@ -476,7 +476,7 @@ def test_pods_and_devices_that_no_new_kubelet_reported_are_not_verified(lost: li
     found = report(host(turn=OF, settings=DESIRED, change=change, verify={**OF, "pods": pods}))
     why = "the API only shows what was so before it: no address"
     assert found["unverified"] == [limit, f"{DEVICES}: {why}", f"{PODS}: {why}"]
-    assert ("pods" in found) is is_told
+    assert ("pods" in found) is is_reported
 
 
 @pytest.mark.parametrize(

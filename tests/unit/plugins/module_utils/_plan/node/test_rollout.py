@@ -27,8 +27,8 @@ def host(node: str, excluded: str = "", **settings: object) -> NodeHost:
     return passed({**OF, "at_work": True, "excluded": excluded, "settings": {**known, **settings}})
 
 
-def passed(begun: Json, **registers: Json) -> NodeHost:
-    return NodeHost(lambda task: {"begin": begun, **registers}.get(task, {}))
+def passed(begin: Json, **registers: Json) -> NodeHost:
+    return NodeHost(lambda task: {"begin": begin, **registers}.get(task, {}))
 
 
 def outcome(of: NodeHost, results: Json) -> NodeOutcome:

@@ -198,11 +198,11 @@ def test_a_file_without_a_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
+    ("check_result", "why"),
     [({}, "the run ended before"), ({"failed": True, "msg": "no programs", "findings": []}, "no programs")],
 )
-def test_a_node_that_was_not_checked_is_not_safe(answer: dict[str, t.Any], why: str) -> None:
-    outcome = report.make_report("1.37.2", {"cp1": answer, "cp2": result()})
+def test_a_node_that_was_not_checked_is_not_safe(check_result: dict[str, t.Any], why: str) -> None:
+    outcome = report.make_report("1.37.2", {"cp1": check_result, "cp2": result()})
     assert not outcome["safe"]
     assert outcome["nodes"]["cp1"]["msg"] == why
     assert f"cp1: NOT CHECKED: {why}" in report.report_lines(outcome)
