@@ -39,7 +39,7 @@ def fixture_sources(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(name="run")
 def fixture_run() -> FakeRun:
-    """Programs that answer as on a healthy node."""
+    """Programs with results as on a healthy node."""
     return FakeRun()
 
 
@@ -57,7 +57,7 @@ def fixture_master(node: FakeNode, monkeypatch: pytest.MonkeyPatch, sources: Non
 
 @pytest.fixture(name="site")
 def fixture_site(tmp_path: Path, web: Web, run: FakeRun) -> Site:
-    """A node whose programs say that all is well."""
+    """A node whose programs report that it is healthy."""
     return Site(tmp_path, web, run)
 
 

@@ -87,7 +87,7 @@ def test_what_speaks_otherwise_is_not_called_ill(served_web: Web, caller: Caller
     served_web.up = False  # it closes the connection without a word
     (health,) = etcd_client.read_health_for_api_server(caller.files(f"http://127.0.0.1:{served_web.port}"))
     assert (health.ok, "cannot be queried" in health.message) == (None, True)
-    served_web.up = True  # an answer, but not etcd's
+    served_web.up = True  # a response, but not etcd's
     (health,) = etcd_client.read_health_for_api_server(caller.files(f"http://127.0.0.1:{served_web.port}"))
     assert (health.ok, "answers 200" in health.message) == (None, True)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which keys wrote the values in etcd, asked over real TLS."""
+"""Which keys wrote the values in etcd, read over real TLS."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def test_the_proof_asks_the_member_where_its_clients_do(
     assert "unverified" not in journal["watch"]
     (before,), (after,) = (journal["watch"][side]["probes"] for side in ("before", "after"))
     assert run_probe(before)[0]
-    # Where its clients look for it now, whatever it listens at then; with the certificates that it has then.
+    # At the address of its clients now, whatever it listens at then; with the certificates that it has then.
     renewed = {"certificate": f"{site.pki}/renewed.crt", "key": f"{site.pki}/renewed.key"}
     assert after == {**before, **renewed}
     clients = [journal["watch"][side]["etcd"] for side in ("before", "after")]
@@ -272,7 +272,7 @@ def test_what_starts_a_new_cluster_is_refused_as_an_environment_variable_too(
 def test_another_member_that_answers_does_not_speak_for_one_that_is_down(
     site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
 ) -> None:
-    """Both advertise an address at which this member answers, such as 127.0.0.1."""
+    """Both advertise an address at which this member responds, such as 127.0.0.1."""
     site.start(etcd_pod)
     assert member.members is not None
     member.members += [{"ID": each, "name": f"cp{each}", "clientURLs": [member.url]} for each in ("20", "21")]
@@ -281,7 +281,7 @@ def test_another_member_that_answers_does_not_speak_for_one_that_is_down(
 
 
 def test_with_a_corrupt_member_nothing_is_tried(site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd) -> None:
-    """No member says that it is healthy then."""
+    """No member reports that it is healthy then."""
     site.start(etcd_pod)
     others(member, True, True)
     member.alarms, member.healthy, site.web.status = {"20": "CORRUPT"}, False, 503
@@ -336,7 +336,7 @@ def test_nothing_below_etcds_data_is_opened(site: Site, etcd_pod: static_pods.St
 
 @pytest.fixture(name="other")
 def fixture_other(tmp_path: Path, authority: Authority, server: Pair, member: FakeEtcd) -> t.Iterator[FakeEtcd]:
-    """Another member of the cluster; a third one is well."""
+    """Another member of the cluster; a third one is healthy."""
     (tmp_path / "other").mkdir()
     other = FakeEtcd(tmp_path / "other", authority, server)
     assert member.members is not None

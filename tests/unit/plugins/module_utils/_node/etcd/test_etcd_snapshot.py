@@ -23,7 +23,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import F
 def fixture_access(
     tmp_path: Path, member: FakeEtcd, authority: Authority, server: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> Access:
-    """How the member is asked. What is saved stands in a directory of the test."""
+    """The access to the member. Snapshots are saved in a directory of the test."""
     monkeypatch.setattr(state, "STATE_DIR", str(tmp_path / "state"))
     paths = []
     for name, content in (("crt", server.certificate), ("key", server.key), ("ca", authority.certificate)):

@@ -97,7 +97,7 @@ def test_a_manifest_tells(node: Node, behind: str) -> None:
     (node.manifests / "any.yaml").write_text(f"{ETCD}{behind}", encoding="utf-8")
     (node.manifests / ".old.yaml").write_text(ETCD, encoding="utf-8")
     assert node.reasons() == [f"{node.manifests}/any.yaml is a manifest of etcd"]
-    # The API need not be asked any more.
+    # The Node need not be read any more.
     assert node.requests == []
 
 

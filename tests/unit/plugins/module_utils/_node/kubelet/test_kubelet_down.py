@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A kubelet that does not work: what is read of it, and what is told."""
+"""A kubelet that does not work: what is read of it, and what is reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DOWN = "kubelet on w1 is activating (auto-restart)"
 
 @pytest.fixture(name="node")
 def fixture_node(tmp_path: Path, web: Web, monkeypatch: pytest.MonkeyPatch) -> Node:
-    """A node with static pods whose kubelet's health a web server tells."""
+    """A node with static pods whose kubelet's health endpoint is a web server."""
     monkeypatch.setattr(state, "STATE_DIR", str(tmp_path / "state"))
     node = Node(tmp_path)
     node.main.write_text(f"staticPodPath: /m\nhealthzPort: {web.port}\n", encoding="utf-8")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kubelet of a node: found by its unit, asked by its own command line and configuration."""
+"""The kubelet of a node: found by its unit, read with its own command line and configuration."""
 
 from __future__ import annotations
 

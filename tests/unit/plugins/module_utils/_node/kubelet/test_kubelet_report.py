@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the module kubelet_info tells of a kubelet in a directory."""
+"""The result of the module kubelet_info for a kubelet in a directory."""
 
 from __future__ import annotations
 

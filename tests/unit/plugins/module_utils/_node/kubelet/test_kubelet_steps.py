@@ -381,7 +381,7 @@ def test_state_files_are_read_below_the_kubelets_root(node: Node) -> None:
     assert unit.state.state_policies == {"cpu_manager_state": "static", "memory_manager_state": "none"}
     node.outputs *= 2
     journal = carry_out(node, force=True, config={"memoryManagerPolicy": "Static"})
-    # The CPU manager's was not asked for, but the kubelet would not start over it.
+    # The CPU manager's was not requested, but the kubelet would not start over it.
     found = [(entry["path"], entry["existed"], entry["policy"]) for entry in journal["watch"]["set_aside"]]
     assert found == [
         (str(root_dir / "cpu_manager_state"), True, "none"),
@@ -393,7 +393,7 @@ def test_state_files_are_read_below_the_kubelets_root(node: Node) -> None:
 
 
 def end_well(node: Node, journal: t.Any) -> None:
-    """What the engine does when all goes well: the files, the history, and a kubelet that runs with them."""
+    """What the engine does when the change succeeds: the files, the history, and a kubelet that runs with them."""
     for entry in journal["files"]:
         path = Path(entry["path"])
         if entry["after"] is None:
@@ -481,7 +481,7 @@ def test_the_last_change_is_reverted(node: Node) -> None:
     assert found["operations"] == [{"field": "config", "key": "maxPods", "before": 50, "after": 110}]
     assert [each["change"] for each in found["files"]] == ["removed"] * 3
     assert '-  "maxPods": 50' in found["files"][0]["diff"]
-    assert found["files"][2]["diff"] is None  # what is ours is told elsewhere
+    assert found["files"][2]["diff"] is None  # our settings are reported elsewhere
     journal = carry_out(node, state="previous")
     assert journal["reverts"] == first["id"]
     for entry, former in zip(journal["files"], first["files"]):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which program of a unit is asked for its version: a kubelet, and no script that may start one."""
+"""Which program of a unit is run with --version: a kubelet, and no script that may start one."""
 
 from __future__ import annotations
 

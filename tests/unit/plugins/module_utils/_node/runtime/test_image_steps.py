@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An image, looked for and loaded."""
+"""Checking for an image, and loading it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rehearsals: what is handed to the sandbox, and what its answer comes to."""
+"""Rehearsals: the request to the sandbox, and the verdict from its output."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The clients on a node that an API server has to answer."""
+"""The clients on a node that an API server has to serve."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What static_pod_info tells of a node."""
+"""The result of static_pod_info for a node."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_p
     assert "anchor" in described["error"]
     assert described["arguments"] is None
     assert (described["ready"], described["problem"]) == (False, described["error"])
-    # Without news of the engine, which a power loss may take, the journal says how far it is.
+    # Without the engine's progress file, which a power loss may take, the journal has the phase.
     assert (described["open_transaction"]["id"], described["open_transaction"]["phase"]) == (journal["id"], WAITING)
     assert read_all("etcd", str(directory), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
     assert read_all(None, str(directory / "missing"), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []

@@ -133,7 +133,7 @@ def test_directories_made_for_files_go_with_the_last_of_them(master: FakeNode, r
 
 
 def test_the_record_notes_the_image_of_our_last_write(master: FakeNode, run: FakeRun) -> None:
-    """By it a manifest that kubeadm wrote for another version is told from one that someone edited."""
+    """It distinguishes a manifest that kubeadm wrote for another version from one that someone edited."""
     master.allowed.add(pod("--v=4").encode())
     carry_out(master, run, args={"v": 4})
     before = static_pods.read_static_pod(NAME, str(master.manifests), "cp1")
@@ -217,7 +217,7 @@ def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> 
         return journal
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(static_pod_journal, "static_pod_journal", with_probe)  # a probe that answers on this machine
+        patch.setattr(static_pod_journal, "static_pod_journal", with_probe)  # a probe that succeeds on this machine
         carry_out(master, run, args={"v": 4})
     assert master.result()["outcome"] == ROLLED_BACK
     assert not Path(owned_record.record_path(NAME)).exists()

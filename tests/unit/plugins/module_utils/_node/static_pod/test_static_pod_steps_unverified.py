@@ -71,7 +71,7 @@ def test_change_that_begins_keeps_what_only_its_preflight_could_not_verify(gated
     gated.web.gates = None
     found = carry_out(gated, run, **GATES)["unverified"]
     assert [each for each in found if each.startswith("whether its kubelet is healthy: ")]
-    # What the change shows by itself, such as feature gates, its engine tells.
+    # What the change itself verifies, such as feature gates, its engine reports.
     assert without_limits_of_fakes(found) == []
 
 
@@ -84,7 +84,7 @@ def test_metrics_that_are_forbidden_are_a_warning_before_the_change(gated: FakeN
 
 
 def test_component_that_is_down_is_no_reason_for_a_warning(gated: FakeNode, run: FakeRun) -> None:
-    """What it answers when it is repaired is not known."""
+    """Its response when it is repaired is unknown."""
     gated.web.gates = None
     gated.kubelet.kill(gated.kubelet.instances[0])
     assert without_limits_of_fakes(plan_gate(gated, run).report()["unverified"]) == []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Space for a transaction is asked for before anything of it is written."""
+"""Space for a transaction is checked before anything of it is written."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transactions of a node beside each other and after one another, and what is told of them."""
+"""Transactions of a node beside each other and after one another, and what is reported of them."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def test_following_an_unknown_transaction_is_an_error(master: FakeNode) -> None:
 
 @pytest.mark.parametrize("content", ["{", "[]", "null", '"x"', "\0\0\0"])
 def test_a_damaged_hint_blocks_nothing(master: FakeNode, content: str) -> None:
-    """Only the journal is synced; what else the engine says may be anything after a power loss."""
+    """Only the journal is synced; the engine's other files may hold anything after a power loss."""
     journal = master.prepare()
     (master.state / "progress.json").write_text(content, encoding="utf-8")
     assert follow(master, journal["id"]) == (None, PREPARED, "starting")

@@ -145,7 +145,7 @@ def test_a_file_that_was_closed_since_it_was_read_is_not_opened_again(
     assert entry["before"] is not None
     assert entry["after"] is not None
     assert entry["before"]["mode"] == 0o600
-    # A mode that a task asks for is what it gets; a kubelet's file keeps its own.
+    # A mode that a task sets is used; a kubelet's file keeps its own.
     assert entry["after"]["mode"] == mode
     assert (entry["after"]["uid"], entry["after"]["gid"]) == (os.getuid(), os.getgid())
 

@@ -104,12 +104,12 @@ class Pod:
 
     @property
     def owned(self) -> Json | None:
-        """What our record says of the arguments."""
+        """The arguments in our record."""
         record = state.read_state_file(owned_record.record_path(NAME))
         return record["owned"].get("args") if record else None
 
     def describe(self) -> Json | None:
-        """What the info module says of the rollback."""
+        """The rollback as the info module returns it."""
         ((found),) = read_all(None, None, run=self.programs, warn=pytest.fail, host=self.node.host)["static_pods"]
         return t.cast("Json | None", found["undo"])
 
@@ -303,7 +303,7 @@ def test_an_open_transaction_stands_in_the_way(api: Pod) -> None:
     api.run(args={"v": 4})
     save_journal(str(api.node.state), api.node.journal(phase=WAITING))
     assert "is open" in (api.describe() or {})["blocked_by"]
-    # Check mode says so and plans nothing out of what stands half-way.
+    # Check mode reports that and plans nothing from an unfinished change.
     assert api.plan(state="previous", dry=True).operations == ()
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a control plane tells of kubeadm-config, and what it takes as this collection's."""
+"""What a control plane reads of kubeadm-config, and which settings it adopts into the record."""
 
 from __future__ import annotations
 

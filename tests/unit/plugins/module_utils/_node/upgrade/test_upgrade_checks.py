@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node is checked for besides its components: what is read, what kubeadm says of certificates, and what kube-proxy refuses."""
+"""What a node is checked for besides its components: what is read, what kubeadm reports of certificates, and what kube-proxy refuses."""
 
 from __future__ import annotations
 

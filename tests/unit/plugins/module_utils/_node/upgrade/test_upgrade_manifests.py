@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a kubeadm generates: how it is asked, and what its answer comes to."""
+"""What a kubeadm generates: its request to the sandbox, and the manifests from its output."""
 
 from __future__ import annotations
 

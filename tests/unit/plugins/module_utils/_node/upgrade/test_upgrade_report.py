@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The check of a node as a whole: what it is made from, what it refuses, and what it tells."""
+"""The check of a node as a whole: its parameters, its refusals, and its result."""
 
 from __future__ import annotations
 

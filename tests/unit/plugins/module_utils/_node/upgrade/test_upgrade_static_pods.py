@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The check of a control plane: what is compared, what is rehearsed, and what is told."""
+"""The check of a control plane: what is compared, what is rehearsed, and what is reported."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ENDPOINT = "metadata:\n  annotations:\n    kubeadm.kubernetes.io/kube-apiserver.
 
 
 class Check:
-    """A control plane whose kubeadm generates what a test says, and what the check found there."""
+    """A control plane whose kubeadm generates what a test sets, and the findings of the check."""
 
     def __init__(self, node: FakeNode, programs: Path) -> None:
         self.node = node
@@ -90,7 +90,7 @@ class Check:
         return found
 
     def endpoint(self) -> tuple[str, int]:
-        """Where the new kubeadm is told that the API server is."""
+        """The endpoint of the API server in the new kubeadm's configuration."""
         (text,) = self.run.requests[0]["staged"].values()
         found = json.loads(base64.b64decode(text).decode().split("\n---\n")[1])["localAPIEndpoint"]
         return found["advertiseAddress"], found["bindPort"]
