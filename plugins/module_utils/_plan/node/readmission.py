@@ -181,7 +181,7 @@ def collect_running(found: t.Iterable[Pod]) -> Running:
 
 
 def find_losses(before: Running, found: t.Iterable[Pod]) -> Losses:
-    """What became of pods. before: as C(running) had them. found: all that are on their node now."""
+    """What became of pods. before: as C(collect_running) had them. found: all that are on their node now."""
     lost, restarted, unknown = [], [], []
     now = {pod["metadata"]["uid"]: pod for pod in found}
     # A static pod that gets another identity is there again under its name, and its readiness is verified by the node.

@@ -198,7 +198,7 @@ class UpgradeFindings:
             self.checks.append(name)
 
     def skip(self, name: str, reason: str, remedy: str | None = None) -> None:
-        """Record what was not rehearsed, once for each reason. The arguments are those of C(unrehearsed)."""
+        """Record what was not rehearsed, once for each reason. The arguments are those of C(unrehearsed_entry)."""
         entry = unrehearsed_entry(name, reason, remedy)
         if entry not in self.not_rehearsed:
             self.not_rehearsed.append(entry)

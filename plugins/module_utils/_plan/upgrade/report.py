@@ -159,7 +159,7 @@ def without_outsiders(
 def cluster_part(
     target: str, results: t.Mapping[str, UpgradeResult], info: UpgradeInfo, again: UpgradeInfo
 ) -> dict[str, t.Any]:
-    """What is found and not checked of no single host of the run, as C(report) takes it.
+    """What is found and not checked of no single host of the run, as C(make_report) takes it.
 
     results: of all hosts. info, again: what the API returned before they were checked, with the Nodes of both, and after it.
     """
