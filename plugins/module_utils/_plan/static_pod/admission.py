@@ -31,11 +31,11 @@ def problem(requests: t.Mapping[str, Fraction], node: t.Mapping[str, t.Any], oth
     A resource that the node does not have at all is not compared: the kubelet admits the pod.
     """
     allocatable = {name: quantities.parse(str(amount)) for name, amount in node["status"]["allocatable"].items()}
-    kept = pods.total_requests(pod for pod in others if is_critical(pod))
+    reserved = pods.total_requests(pod for pod in others if is_critical(pod))
     short = {
-        name: max(allocatable[name] - kept.get(name, Fraction(0)), Fraction(0))
+        name: max(allocatable[name] - reserved.get(name, Fraction(0)), Fraction(0))
         for name, amount in sorted(requests.items())
-        if name in allocatable and amount > allocatable[name] - kept.get(name, Fraction(0))
+        if name in allocatable and amount > allocatable[name] - reserved.get(name, Fraction(0))
     }
     return "; ".join(
         f"it requests {_format(requests[name])} of {name}, and {_format(left)} are left beside the node's critical pods"
