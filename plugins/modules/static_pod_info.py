@@ -150,7 +150,7 @@ static_pods:
       description: Whether the running process has the command line of the manifest.
       type: bool
     ready:
-      description: Whether exactly the process of the manifest runs, alone, and passes the manifest's own probes.
+      description: Whether exactly the process of the manifest runs, alone, and passes the probes of its container.
       type: bool
     problem:
       description: Why it is not ready; V(null) when it is.

@@ -96,7 +96,8 @@ class _Probe(t.TypedDict):
 
 
 class Probe(_Probe, total=False):
-    """A probe of kind http or tcp; those of other kinds are the kubelet's to run, and need not have an address. certificate, key: files, of a
+    """A probe of kind http or tcp; those of other kinds are the kubelet's to run, and need not have an address. network: C(host) or C(pod) where the
+    kubelet asks the address of the pod instead of the host, which is the node's or the pod's own. certificate, key: files, of a
     member of etcd."""
 
     host: str
@@ -106,6 +107,7 @@ class Probe(_Probe, total=False):
     headers: t.Mapping[str, str]
     certificate: str
     key: str
+    network: str
 
 
 class _EtcdAddress(t.TypedDict):
@@ -147,12 +149,14 @@ class _Process(t.TypedDict):
 class Instance(_Process, total=False):
     """How the component is recognised before the change, or after it. arguments: None stands for any. written: of a static pod,
     the arguments as they stand in its manifest. server: of an API server, its address. of_image: whether these are arguments of a
-    program that only the image names, or that another one starts. etcd: of a member of etcd, how it is queried."""
+    program that only the image names, or that another one starts. etcd: of a member of etcd, how it is queried.
+    containers: the other ones of a static pod."""
 
     written: t.Sequence[str]
     server: Address
     of_image: bool
     etcd: EtcdClient
+    containers: t.Sequence[str]
 
 
 class _BothSides(t.TypedDict):
@@ -258,8 +262,9 @@ class PreviousState(t.TypedDict, total=False):
 
     clients: whether each kubeconfig's was accepted by the API server; None for no response at all. silent: why there was none. mirrored:
     whether the kubelet had reported the instance that ran to this API server. reported: whether its report could be read, where probes are
-    its to run. not_ready: why its Node was not ready; empty when it was, or when that is not known. enough, short: the pressures that its
-    Node reported as False and as True. static_pods: those that were ready; None when that is not known. has_device_socket: whether its device manager
+    its to run. containers: the other ones of a static pod that worked. not_ready: why its Node was not ready; empty when it was, or when that is
+    not known. enough, short: the pressures that its Node reported as False and as True. static_pods: those that were ready; None when that is not
+    known. has_device_socket: whether its device manager
     had a socket at its usual path. unverified: what is no part of the proof, with the reason.
     """
 
@@ -270,6 +275,7 @@ class PreviousState(t.TypedDict, total=False):
     silent: dict[str, str]
     mirrored: bool | None
     reported: bool
+    containers: t.Sequence[str]
     etcd: EtcdPreviousState
     uids: list[str]
     starts: dict[str, int]

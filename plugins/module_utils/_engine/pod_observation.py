@@ -93,7 +93,22 @@ def _find_in_kubelet_root(host: Host, container: str) -> set[str]:
 
 
 # Probes of other kinds, inside of a container or in another protocol, are the kubelet's to run.
-NETWORK_PROBES = ("http", "tcp")
+_NETWORK_PROBES = ("http", "tcp")
+_NODE, _POD = "host", "pod"  # networks of probes
+# What the kubelet reports: the mirror pod, or None and why not.
+Report = tuple[t.Optional[Json], str]
+
+
+def needs_report(expected: Instance) -> bool:
+    """Whether an instance cannot be judged without what the kubelet reports of its pod."""
+    return bool(expected.get("containers")) or any(
+        probe["kind"] not in _NETWORK_PROBES or "network" in probe for probe in expected["probes"]
+    )
+
+
+def _is_kubelets(probe: Probe) -> bool:
+    """Whether only the kubelet can run a probe."""
+    return probe["kind"] not in _NETWORK_PROBES or probe.get("network") == _POD
 
 
 def mirror_pod_path(log_prefix: str) -> str:
@@ -131,30 +146,60 @@ def config_hash(pod: Json) -> str | None:
     return found
 
 
+def check_probe(probe: Probe, report: Report, *, required: bool) -> tuple[bool | None, str]:
+    """Whether a probe passes at the address that the kubelet asks, and the result as text; None when it is not known.
+
+    required: whether the report could be read before. Without it the address of the node is not known; what does not answer at a local one
+    counts as wrong.
+    """
+    if probe.get("network") != _NODE:
+        return run_probe(probe)
+    pod, why = report
+    if pod is None:
+        passes, text = run_probe(probe)
+        unknown = f"{text}, and not known at the node's address, which the probe asks ({why})"
+        return (None if passes and not required else False), unknown
+    address = (pod.get("status") or {}).get("podIP")
+    return (
+        run_probe({**probe, "host": address}) if address else (False, "the kubelet reports no address of the pod yet")
+    )
+
+
 def check_kubelet_probes(
-    http_get: HttpGet,
-    credential: tuple[str, str],
-    process: Process | None,
-    probes: t.Sequence[Probe],
-    *,
-    required: bool,
+    report: Report, process: Process | None, probes: t.Sequence[Probe], *, required: bool
 ) -> tuple[bool | None, str]:
     """Whether the probes pass that only the kubelet runs, as it reports, and the result as text; None when it is not known.
 
-    credential: the kubelet's kubeconfig, and the path of the mirror pod. required: whether its report could be read before.
-    Where it cannot be read, a port without a listener is all that is known to be wrong.
+    required: whether the report could be read before. Where it cannot be read, a port without a listener is all that is known to be wrong.
     """
     name = f"{' and '.join(sorted({probe['kind'] for probe in probes}))} probe"
     if process is None:
         return False, f"{name}: there is no process"
-    pod, why = http_get(*credential)
+    pod, why = report
     if pod is not None:
         is_ready = _is_ready(pod, process.container_id)
         return is_ready, f"{name}: the kubelet reports the container {'as ready' if is_ready else 'not as ready yet'}"
     unknown = f"{name}: what the kubelet reports is not known ({why})"
     ports = [run_probe({**probe, "kind": "tcp"}) for probe in probes if probe["kind"] == "grpc"]
     is_wrong = required or not all(ok for ok, dummy in ports)
-    return False if is_wrong else None, "; ".join([unknown, *(text for dummy, text in ports)])
+    return False if is_wrong else None, "; ".join([unknown, *(text for ok, text in ports)])
+
+
+def container_problems(pod: Json | None, uid: str, names: t.Sequence[str]) -> dict[str, str]:
+    """Why other containers of a static pod do not work, by their names; empty for one that does. What the kubelet has not reported of the
+    instance with this UID is left out."""
+    if pod is None or config_hash(pod) != uid:
+        return {}
+    status = pod.get("status") or {}
+    statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    return {each["name"]: _problem(each) for each in statuses if each.get("name") in names}
+
+
+def _problem(status: Json) -> str:
+    if status.get("ready") is True:
+        return ""
+    reasons = [details.get("reason") for details in (status.get("state") or {}).values() if details]
+    return f"the kubelet reports it as not ready ({next(filter(None, reasons), 'its probes do not pass')})"
 
 
 def _is_ready(pod: Json, container_id: str) -> bool:
@@ -186,6 +231,7 @@ class PodObservation(t.NamedTuple):
     that is the container runtime's own.
     unmatched: when there is no process of any instance, those that may be the pod's all the same.
     starts: how often the expected instance's container was started; logs: its log files, oldest first.
+    containers: why the pod's other containers do not work, as C(container_problems). working: those of them that have to.
     """
 
     process: Process | None
@@ -197,11 +243,19 @@ class PodObservation(t.NamedTuple):
     unknown: tuple[str, ...]
     starts: int
     logs: tuple[str, ...]
+    containers: t.Mapping[str, str]
+    working: tuple[str, ...]
 
     @property
     def healthy(self) -> bool:
-        """The one criterion: exactly the expected process, alone, and ready."""
-        return self.process is not None and not self.others and self.probes_ok
+        """The one criterion: exactly the expected process, alone, and ready, and the pod's other containers as before."""
+        return self.process is not None and not self.others and self.probes_ok and not self.lost_containers
+
+    @property
+    def lost_containers(self) -> list[str]:
+        """The other containers that have to work and do not, as far as the kubelet has reported, each with why."""
+        reasons = {name: self.containers.get(name, "the kubelet has not reported it yet") for name in self.working}
+        return [f"its container {name}: {reason}" for name, reason in reasons.items() if reason]
 
     @property
     def is_probed(self) -> bool:
@@ -226,8 +280,10 @@ class PodObservation(t.NamedTuple):
     def unverified(self) -> list[str]:
         """What is not known of one that counts as ready, with the reason."""
         if not self.probes:
-            return ["whether it works: its manifest has no probe, so only its process was watched"]
-        return [f"whether its probes pass: {'; '.join(self.unknown)}"] if self.unknown else []
+            found = ["whether it works: its manifest has no probe, so only its process was watched"]
+        else:
+            found = [f"whether its probes pass: {'; '.join(self.unknown)}"] if self.unknown else []
+        return found + [f"whether its container {name} works: {why}" for name, why in self.containers.items() if why]
 
     def missing(self) -> str:
         """What is not as it should be."""
@@ -241,7 +297,10 @@ class PodObservation(t.NamedTuple):
             return "is down, waiting for its start" if self.starts == 0 else f"is down after {self.starts} start(s)"
         if self.others:
             return "runs, and the former process as well"
-        return "runs, not ready yet"
+        lost = (
+            f", and what worked beside it does not: {'; '.join(self.lost_containers)}" if self.lost_containers else ""
+        )
+        return f"runs{lost}" if self.probes_ok and lost else "runs, not ready yet"
 
 
 def observe_pod(
@@ -253,12 +312,14 @@ def observe_pod(
     baseline: t.Mapping[str, int],
     http_get: HttpGet,
     is_reported: bool = False,
+    working: t.Sequence[str] = (),
 ) -> PodObservation:
     """Observe a static pod once.
 
     expected: arguments and probes of the instance that should run. acceptable: whether an instance with this UID can be
     the expected one. baseline: the starts of each UID that happened before, because the kubelet keeps counting when an
     instance with the same UID comes back. is_reported: whether the kubelet's report of the pod has to be there.
+    working: the other containers that have to work.
     """
     found = find_processes(host, watch)
     arguments, of_image = expected["arguments"], expected.get("of_image", False)
@@ -266,13 +327,15 @@ def observe_pod(
         process for process in found.processes if acceptable(process.uid) and process.runs(arguments, of_image=of_image)
     ]
     process = right[-1] if right else None
+    report: Report = None, "there is no process"
+    if process and needs_report(expected):
+        report = http_get(host.kubelet_conf, mirror_pod_path(watch["log_prefix"]))
     results: list[tuple[bool | None, str]] = [
-        run_probe(probe) for probe in expected["probes"] if probe["kind"] in NETWORK_PROBES
+        check_probe(probe, report, required=is_reported) for probe in expected["probes"] if not _is_kubelets(probe)
     ]
-    inside = [probe for probe in expected["probes"] if probe["kind"] not in NETWORK_PROBES]
+    inside = [probe for probe in expected["probes"] if _is_kubelets(probe)]
     if inside:
-        credential = host.kubelet_conf, mirror_pod_path(watch["log_prefix"])
-        results.append(check_kubelet_probes(http_get, credential, process, inside, required=is_reported))
+        results.append(check_kubelet_probes(report, process, inside, required=is_reported))
     starts, logs = _starts(
         {uid: paths for uid, paths in found.logs.items() if acceptable(uid)}, watch["container"], baseline
     )
@@ -288,6 +351,8 @@ def observe_pod(
         unknown=tuple(text for ok, text in results if ok is None),
         starts=starts,
         logs=logs,
+        containers=container_problems(report[0], process.uid, expected.get("containers", ())) if process else {},
+        working=tuple(working),
     )
 
 

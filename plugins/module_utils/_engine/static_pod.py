@@ -75,27 +75,28 @@ class StaticPodWatcher:
         if found.unmatched:
             raise EngineError(f"{self.journal['name']} {unmatched_message(found.unmatched)}")
         uids = sorted({process.uid for process in found.processes})
+        is_reported, working = self._read_reported(uids[0] if len(uids) == 1 else "")
         return {
             "uids": uids,
-            "reported": self._is_reported(),
+            "reported": is_reported,
+            "containers": working,
             "starts": {uid: count_starts(paths, self.watch["container"]) for uid, paths in found.logs.items()},
             **self.api_server.read_previous_state(uids[0] if len(uids) == 1 else None),
             **self.etcd.read_previous_state(),
         }
 
-    def _is_reported(self) -> bool:
-        """Whether the kubelet's report can be read, where it runs probes itself: then it has to be there after the change, too."""
-        if not any(map(self._has_kubelet_probes, SIDES)):
-            return False
+    def _read_reported(self, uid: str) -> tuple[bool, list[str]]:
+        """Whether the kubelet's report can be read, where it is needed: then it has to be there after the change, too. And the other containers
+        that work. uid: of the instance that runs; empty when that is not one."""
+        if not any(pod_observation.needs_report(self.watch[side]) for side in SIDES):
+            return False, []
         credential = self.host.kubelet_conf, pod_observation.mirror_pod_path(self.watch["log_prefix"])
-        report, dummy = retry_until(
+        pod, dummy = retry_until(
             lambda report: report[0] is not None, lambda: self.http_get(*credential), self.clock, self.sleep
         )
-        return report is not None
-
-    def _has_kubelet_probes(self, side: Side) -> bool:
-        """Whether there are probes that only the kubelet can run."""
-        return any(probe["kind"] not in pod_observation.NETWORK_PROBES for probe in self.watch[side]["probes"])
+        names = self.watch["before"].get("containers", ())
+        found = pod_observation.container_problems(pod, uid, names)
+        return pod is not None, [name for name, problem in found.items() if not problem]
 
     def observe(self) -> PodObservation:
         """Observe the pod's processes and probes."""
@@ -109,6 +110,7 @@ class StaticPodWatcher:
             baseline=self.journal.get("before", {}).get("starts", {}),
             http_get=self.http_get,
             is_reported=phase in ON_TRIAL and self.journal["before"].get("reported", False),
+            working=self.journal["before"].get("containers", ()) if phase in ON_TRIAL else (),
         )
 
     def _may_be_new(self, uid: str) -> bool:

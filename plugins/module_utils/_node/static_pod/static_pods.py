@@ -219,6 +219,7 @@ def instance_of(manifest: Manifest) -> Instance:
         "written": manifest.arguments,
         "of_image": manifest.entrypoint is None or manifest.is_wrapped,
         "probes": [{**probe} for probe in manifest.probes()],
+        "containers": manifest.other_containers(),
     }
 
 

@@ -230,11 +230,15 @@ class Manifest:
 
     def probes(self) -> list[Probe]:
         """The container's own probes, each once."""
-        return pod_fields.probes_of_container(self.container, self.document.source)
+        return pod_fields.probes_of_container(self.pod["spec"], self.container, self.document.source)
 
     def seconds_until_killed(self) -> int:
         """How long the kubelet leaves a container that does not work, where only the kubelet can probe it; 0 for every other."""
-        return pod_fields.seconds_until_killed(self.container, self.document.source)
+        return pod_fields.seconds_until_killed(self.pod["spec"], self.container, self.document.source)
+
+    def other_containers(self) -> list[str]:
+        """The names of the pod's other containers."""
+        return pod_fields.other_containers(self.pod["spec"], self.container)
 
     # -- values --------------------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ _CLASS, _VALUE = "priorityClassName", "priority"
 _CLASS_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?")
 _SYSTEM_CLASSES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
 _LARGEST_OF_USERS = 1000000000
+_NODE, _POD = "host", "pod"  # networks
 _SUFFIX = re.compile(r"[a-zA-Z]i?$")
 
 _Flat = dict[str, t.Any]
@@ -188,38 +189,59 @@ class _Probe(t.TypedDict):
 
 
 class Probe(_Probe, total=False):
-    """A probe of a container. kind: http, tcp, or grpc and exec, which only the kubelet runs. port: not of exec. scheme, path, headers: of http."""
+    """A probe of a container. kind: http, tcp, or grpc and exec, which only the kubelet runs. port: not of exec. scheme, path, headers: of http.
+    network: where the manifest names no host, so that the kubelet asks the pod's address: C(host), that is the node's, or C(pod). host is local then."""
 
     host: str
+    network: str
     port: int
     scheme: str
     path: str
     headers: dict[str, str]
 
 
-def probes_of_container(container: t.Mapping[str, t.Any], source: str) -> list[Probe]:
-    """The container's own probes, each once. source: the manifest's path. Raises Refusal for a port that is not declared."""
+def probes_of_container(spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any], source: str) -> list[Probe]:
+    """The container's own probes, each once. spec: of its pod. source: the manifest's path. Raises Refusal for a port that is not declared."""
     found: list[Probe] = []
     for name in _PROBES:
         probe = container.get(name)
         if probe:
-            described = _as_probe(probe, container, source)
+            described = _as_probe(probe, spec, container, source)
             if described not in found:
                 found.append(described)
     return found
 
 
-def seconds_until_killed(container: t.Mapping[str, t.Any], source: str) -> int:
+def seconds_until_killed(spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any], source: str) -> int:
     """How long the kubelet leaves a container that does not work, when only its liveness shows that and only the
     kubelet can probe it. 0 for every other."""
     probe = container.get("livenessProbe")
-    if not probe or container.get("readinessProbe") or _as_probe(probe, container, source)["kind"] in ("http", "tcp"):
+    if not probe or container.get("readinessProbe"):
+        return 0
+    parsed = _as_probe(probe, spec, container, source)
+    if parsed["kind"] in ("http", "tcp") and parsed.get("network") != _POD:
         return 0
     failures = int(probe.get("failureThreshold") or 3) * int(probe.get("periodSeconds") or 10)
     return int(probe.get("initialDelaySeconds") or 0) + failures + int(probe.get("timeoutSeconds") or 1)
 
 
-def _as_probe(probe: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any], source: str) -> Probe:
+def other_containers(spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any]) -> list[str]:
+    """The names of the pod's other containers that run as long as it does, sidecars among them."""
+    sidecars = [each for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"]
+    return [str(each["name"]) for each in (*spec["containers"], *sidecars) if each is not container]
+
+
+def _as_probe(
+    probe: t.Mapping[str, t.Any], spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any], source: str
+) -> Probe:
+    parsed = _as_handler(probe, container, source)
+    handler = probe.get("httpGet") or probe.get("tcpSocket")
+    if handler and not handler.get("host"):
+        parsed["network"] = _NODE if spec.get("hostNetwork") else _POD
+    return parsed
+
+
+def _as_handler(probe: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any], source: str) -> Probe:
     if "httpGet" in probe:
         get = probe["httpGet"]
         return {

@@ -24,6 +24,7 @@ _PORTS = {_API_SERVER: 6443, "kube-controller-manager": 10257, "kube-scheduler":
 _ALLOWED_PATHS = ("/healthz", "/readyz", "/livez")  # the other two serve these to anybody, if no flag says otherwise
 _ANYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  # compared, not bound
 _LOCAL = ("127.0.0.1", "::1")
+_NODE_ADDRESS = "ADDRESS-OF-THE-NODE"  # of a probe without a host
 _FOREVER = "would fail and the component would be restarted forever"
 _URL = re.compile(r"\s*(?P<scheme>[a-z]+)://(?P<host>\[[^]]*\]|[^:/]*)(?::(?P<port>[0-9]+))?")
 _METRICS, _CLIENTS, _CLIENTS_HTTP, _CLIENT_AUTH = _OF_ETCD = (
@@ -44,10 +45,12 @@ class Listener(t.NamedTuple):
     def accepts(self, probe: Probe) -> bool:
         """Whether a probe reaches it."""
         scheme = probe.get("scheme", self.scheme)
-        return (scheme, probe["port"]) == (self.scheme, self.port) and self.listens_at(probe["host"])
+        return (scheme, probe["port"]) == (self.scheme, self.port) and self.listens_at(host_of(probe))
 
     def listens_at(self, host: str) -> bool:
-        """Whether it listens at an address."""
+        """Whether it listens at an address. That of the node is not known here, so it may be any that is not local."""
+        if host == _NODE_ADDRESS:
+            return self.host not in ("localhost", *_LOCAL)
         return self.host in (*_ANYWHERE, host) or (
             "localhost" in (self.host, host) and {self.host, host} <= {"localhost", *_LOCAL}
         )
@@ -67,6 +70,11 @@ def refuse_failing_probes(name: str, before: Manifest, after: Manifest) -> None:
         _refuse_other_urls(probes, before, after)
     else:
         _refuse_other_address(name, probes, before, after)
+
+
+def host_of(probe: Probe) -> str:
+    """The address that the kubelet asks."""
+    return _NODE_ADDRESS if "network" in probe else probe["host"]
 
 
 def own_probes(name: str, manifest: Manifest) -> list[Probe]:
@@ -149,9 +157,9 @@ def _refuse_other_address(name: str, probes: t.Sequence[Probe], before: Manifest
                 f"args: with secure-port {found.port} the kubelet's probes, which ask port {probe['port']}, {_FOREVER}. Probes are not"
                 " changed by this module."
             )
-        if not found.listens_at(probe["host"]):
+        if not found.listens_at(host_of(probe)):
             raise Refusal(
-                f"args: with bind-address {found.host} the kubelet's probes, which ask {probe['host']}, {_FOREVER}. Probes are not"
+                f"args: with bind-address {found.host} the kubelet's probes, which ask {host_of(probe)}, {_FOREVER}. Probes are not"
                 " changed by this module."
             )
 
@@ -169,7 +177,7 @@ def _refuse_other_urls(probes: t.Sequence[Probe], before: Manifest, after: Manif
     for probe in probes if changed else ():
         if not any(each.accepts(probe) for each in found) and any(each.accepts(probe) for each in former):
             scheme = probe.get("scheme", "http")
-            url = f"{scheme}://{_bracketed(probe['host'])}:{probe['port']}"
+            url = f"{scheme}://{_bracketed(host_of(probe))}:{probe['port']}"
             raise Refusal(
                 f"args: with this change of {', '.join(changed)} etcd does not listen at {url}, so the kubelet's probes, which ask there,"
                 f" {_FOREVER}. Keep it, with others behind it: {url},{scheme}://ADDRESS-OF-THE-NODE:{probe['port']}."

@@ -70,14 +70,45 @@ def test_probes_with_their_defaults() -> None:
         {"kind": "http", "scheme": "https", "host": "10.0.0.11", "port": 6443, "path": "/readyz", "headers": {}},
     ]
     assert samples.manifest(samples.SCHEDULER, "kube-scheduler").probes() == [
-        {"kind": "http", "scheme": "https", "host": "127.0.0.1", "port": 10259, "path": "/livez", "headers": {}}
+        {
+            "kind": "http",
+            "scheme": "https",
+            "host": "127.0.0.1",
+            "port": 10259,
+            "path": "/livez",
+            "headers": {},
+            "network": "pod",
+        }
     ]
+
+
+@pytest.mark.parametrize(
+    ("host", "host_network", "expected"),
+    [("", False, "pod"), ("", True, "host"), ("127.0.0.1", False, None), ("127.0.0.1", True, None)],
+)
+def test_probe_without_host_asks_address_of_pod(host: str, host_network: bool, expected: str | None) -> None:
+    text = (
+        samples.SCHEDULER.replace("spec:\n", "spec:\n  hostNetwork: true\n", 1) if host_network else samples.SCHEDULER
+    )
+    text = text.replace("httpGet:\n", f"httpGet:\n        host: {host}\n") if host else text
+    (probe,) = samples.manifest(text, "kube-scheduler").probes()
+    assert probe.get("network") == expected
+
+
+def test_other_containers_are_those_that_run_as_long_as_pod() -> None:
+    more = (
+        "  - {name: kms, image: k}\n  initContainers:\n  - {name: copy, image: c}\n"
+        "  - {name: vip, image: v, restartPolicy: Always}\n"
+    )
+    text = samples.SCHEDULER.replace("  volumes:\n", f"{more}  volumes:\n")
+    assert samples.manifest(text, "kube-scheduler").other_containers() == ["kms", "vip"]
+    assert samples.manifest(samples.SCHEDULER, "kube-scheduler").other_containers() == []
 
 
 @pytest.mark.parametrize(
     ("probe", "expected"),
     [
-        ("tcpSocket: {port: 1}", {"kind": "tcp", "host": "127.0.0.1", "port": 1}),
+        ("tcpSocket: {port: 1}", {"kind": "tcp", "host": "127.0.0.1", "port": 1, "network": "pod"}),
         ("tcpSocket: {port: probe-port, host: 10.0.0.1}", {"kind": "tcp", "host": "10.0.0.1", "port": 10259}),
         ("exec: {command: [x]}", {"kind": "exec"}),
         ("grpc: {port: 1}", {"kind": "grpc", "host": "127.0.0.1", "port": 1}),
@@ -90,11 +121,20 @@ def test_probes_with_their_defaults() -> None:
                 "port": 1,
                 "path": "/",
                 "headers": {"Authorization": "Bearer x"},
+                "network": "pod",
             },
         ),
         (
             "httpGet: {port: 1}",
-            {"kind": "http", "scheme": "http", "host": "127.0.0.1", "port": 1, "path": "/", "headers": {}},
+            {
+                "kind": "http",
+                "scheme": "http",
+                "host": "127.0.0.1",
+                "port": 1,
+                "path": "/",
+                "headers": {},
+                "network": "pod",
+            },
         ),
     ],
 )

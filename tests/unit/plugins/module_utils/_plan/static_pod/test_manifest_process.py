@@ -45,7 +45,8 @@ def test_the_name_of_the_program(command: list[str], program: str) -> None:
             70,
         ),
         ({"livenessProbe": {"exec": {"command": ["x"]}}, "readinessProbe": {"exec": {"command": ["x"]}}}, 0),
-        ({"livenessProbe": {"tcpSocket": {"port": 1}}}, 0),
+        ({"livenessProbe": {"tcpSocket": {"port": 1, "host": "127.0.0.1"}}}, 0),
+        ({"livenessProbe": {"tcpSocket": {"port": 1}}}, 31),
         ({"readinessProbe": {"exec": {"command": ["x"]}}}, 0),
     ],
 )

@@ -88,9 +88,16 @@ def test_etcd_that_was_out_of_reach_before_is_changed() -> None:
     ],
 )
 def test_scheduler_that_does_not_answer_to_its_probes_is_refused(args: dict[str, t.Any], complaint: str) -> None:
-    before = static_pods.state(static_pods.SCHEDULER)
+    before = static_pods.state(static_pods.SCHEDULER.replace("httpGet:\n", "httpGet:\n        host: 127.0.0.1\n"))
     with pytest.raises(Refusal, match=complaint):
         static_pods.planned(before, name="kube-scheduler", args=args)
+
+
+def test_local_address_is_refused_where_probes_ask_that_of_the_node() -> None:
+    before = static_pods.state(static_pods.SCHEDULER.replace("spec:\n", "spec:\n  hostNetwork: true\n", 1))
+    assert static_pods.planned(before, name="kube-scheduler", args={"bind-address": [NODE_IP]}).operations
+    with pytest.raises(Refusal, match=r"bind-address 127\.0\.0\.1 .* ask ADDRESS-OF-THE-NODE"):
+        static_pods.planned(before, name="kube-scheduler", args={"bind-address": ["127.0.0.1"]})
 
 
 @pytest.mark.parametrize("value", ["/healthz,/livez,/readyz,/metrics", "/*", "*", "livez"])
