@@ -215,6 +215,10 @@ class Settings:
         on_command_line = flags.gate_values(flags.parse_gates(flags.values(self.command_flags, flags.FEATURE_GATES)))
         return {**(gates if isinstance(gates, dict) else {}), **on_command_line}
 
+    def field_named(self, name: str) -> t.Any:
+        """A field's value by its name, the parts joined by dots."""
+        return self.field(tuple(name.split(".")))
+
     def field(self, path: FieldPath, like: t.Any = None) -> t.Any:
         """A field's value. One that a flag sets is given as C(like) when the flag's text means the same."""
         found = [flag for flag in self.command_flags if sets_field(flag.name, path)]

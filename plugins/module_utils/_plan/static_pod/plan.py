@@ -16,6 +16,7 @@ from ..common.errors import Refusal
 from ..common.file_values import FileVersion, digest_of
 from ..common.ownership import Change, Record, Values
 from ..documents.yaml_edit import Path
+from ..kubernetes import notable_settings
 from ..transaction import previous_change
 from ..transaction.previous_change import Rollback
 from . import etcd_change, pod_fields, probe_targets, reconciliation
@@ -124,6 +125,7 @@ def plan(desired: Desired, state: State) -> StaticPodPlan:
             *resolution.warnings,
             *reconciliation.foreign_warnings(found, desired.values),
             *_unread_warnings(desired.name, manifest, record.get("args", {})),
+            *notable_settings.warnings(desired.name, state.manifest.flag_value, manifest.flag_value),
         ),
         lost=reconciliation.keys_by_field(found.lost),
         # What is lost and neither requested nor given up still counts as lost.

@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Settings whose consequence is named before a change."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import notable_settings
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.kubelet.test_config import settings
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+
+
+def warnings(component: str, before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any]) -> list[str]:
+    return notable_settings.warnings(component, before.get, after.get)
+
+
+@pytest.mark.parametrize(
+    ("component", "name", "value"),
+    [
+        ("kube-apiserver", "authorization-mode", "Node,AlwaysAllow"),
+        ("kube-apiserver", "allow-privileged", "false"),
+        ("kube-scheduler", "profiling", "true"),
+        ("kube-controller-manager", "tls-min-version", "VersionTLS10"),
+        ("kube-controller-manager", "controllers", "-node-lifecycle-controller"),
+        ("kube-controller-manager", "node-monitor-grace-period", "2s"),
+        ("kubelet", "readOnlyPort", 10255),
+        ("kubelet", "authentication.anonymous.enabled", True),
+        ("kubelet", "authorization.mode", "AlwaysAllow"),
+        ("kubelet", "enableServer", False),
+        ("kubelet", "address", "127.0.0.1"),
+    ],
+)
+def test_notable_setting_is_named_when_a_change_brings_it(component: str, name: str, value: t.Any) -> None:
+    (warning,) = warnings(component, {}, {name: value})
+    assert warning.startswith(f"{component}: {name} {str(value).lower() if value in (True, False) else value} ")
+    assert warnings(component, {name: value}, {name: value}) == []
+    assert warnings(component, {name: value}, {}) == []
+    assert warnings("etcd", {}, {name: value}) == []
+
+
+@pytest.mark.parametrize(
+    ("component", "name", "value"),
+    [
+        ("kube-apiserver", "authorization-mode", "Node,RBAC"),
+        ("kube-controller-manager", "controllers", "*,bootstrapsigner,tokencleaner"),
+        ("kube-controller-manager", "node-monitor-grace-period", "50s"),
+        ("kube-controller-manager", "node-monitor-grace-period", "soon"),
+        ("kubelet", "readOnlyPort", 0),
+        ("kubelet", "address", "0.0.0.0"),  # noqa: S104  # a value
+        ("kubelet", "enableServer", True),
+    ],
+)
+def test_usual_setting_is_not_named(component: str, name: str, value: t.Any) -> None:
+    assert warnings(component, {}, {name: value}) == []
+
+
+def test_flag_of_a_kubelet_is_named_as_its_field() -> None:
+    before, after = settings(files=["{}"]), settings("--read-only-port=10255", files=["{}"])
+    (warning,) = notable_settings.warnings("kubelet", before.field_named, after.field_named)
+    assert "readOnlyPort 10255 serves all pods" in warning
+
+
+def test_plan_of_a_static_pod_names_it() -> None:
+    found = samples.planned(args={"profiling": True}).warnings
+    assert "kube-apiserver: profiling true serves profiles of the process at /debug/pprof" in found
