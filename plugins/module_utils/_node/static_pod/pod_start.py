@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether the kubelet can start the pod of a changed manifest: its container runtime, the images, and room on the node.
+"""Whether the kubelet can start the pod of a changed manifest: its container runtime, the images, and the node's free resources.
 
 The former pod needs the same, so a component that is stopped without them stays down, and a rollback does not help.
 """
@@ -29,12 +29,16 @@ def check(
     """What would keep the pod from being started, and warnings. Raises Refusal for a runtime that starts none."""
     runtime = runtime_at(node.kubelet.runtime, node.run)
     status = _require_ready(plan, runtime, node)
-    room, warnings = _room(pod, plan, node)
+    capacity, warnings = _capacity_findings(pod, plan, node)
     missing = runtime.missing_program()
     if missing:
         needs = "the rehearsal of a component that is down, and an upgrade check, open its image"
         warnings.append(f"{os.uname().nodename}: {missing}; {needs}")
-    return [*_images(pod.name, plan, runtime, node), *_sandbox_image(pod.name, runtime, status, node), *room], warnings
+    return [
+        *_images(pod.name, plan, runtime, node),
+        *_sandbox_image(pod.name, runtime, status, node),
+        *capacity,
+    ], warnings
 
 
 def _require_ready(plan: static_pod.StaticPodPlan, runtime: Runtime, node: PreflightContext) -> RuntimeStatus:
@@ -95,16 +99,16 @@ def _missing(image: str, name: str, advice: str) -> Finding:
     )
 
 
-def _room(
+def _capacity_findings(
     pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext
 ) -> tuple[list[Finding], list[str]]:
-    """Whether the node has room for what the pod requests, where a change makes that more."""
+    """Whether the node has the resources that the pod requests, where a change requests more."""
     requests = admission.more_requested(plan.before.pod, plan.after.pod)
     if not requests:
         return [], []
-    this, others, why = _read_node(pod, node)
+    this, others, problem = _read_node(pod, node)
     if this is None:
-        node.unverified.append(f"whether its node has room for what it requests: {why}")
+        node.unverified.append(f"whether its node has room for what it requests: {problem}")
         return [], []
     short = admission.problem(requests, this, others)
     if short:
@@ -118,7 +122,7 @@ def _room(
 def _read_node(
     pod: static_pods.StaticPod, node: PreflightContext
 ) -> tuple[dict[str, t.Any] | None, list[dict[str, t.Any]], str]:
-    """The Node and its other pods, as the kubelet's own credential reads them; None, and why."""
+    """The Node and its other pods, as the kubelet's own credential reads them; None, and the problem."""
     name, credential = node.kubelet.node_name, node.host.kubelet_conf
     this, why = probes.api_get(credential, f"/api/v1/nodes/{name}")
     found, why_not = probes.api_get(credential, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")
