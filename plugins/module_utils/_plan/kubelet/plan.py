@@ -96,14 +96,14 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
     foreign_fragments = state.foreign_fragments
     # Others may rely on the directory that the kubelet reads for our sake.
     reads_fragments = bool(foreign_fragments) and kubelet_layout.config_dir(live.command) is not None
-    adopted_files = _adopt(desired, below.layout(reads_fragments=reads_fragments), below)
-    below = below.with_files({path: _make_version(below, path, file.text) for path, file in adopted_files.items()})
+    moved = _adopt(desired, below.layout(reads_fragments=reads_fragments), below)
+    below = below.with_files({path: _make_version(below, path, file.text) for path, file in moved.items()})
     base = below.layout(reads_fragments=reads_fragments)
 
-    resolution = _resolve(desired, state, live, base, adopted_files)
+    resolution = _resolve(desired, state, live, base, moved)
     owned = {field: keys for field, keys in resolution.record.items() if field != ADOPTED}
     adopted, returned, warnings = kubelet_adoption.update_adopted(
-        state.record.get(ADOPTED, {}), adopted_files, owned, state.record, state.texts
+        state.record.get(ADOPTED, {}), moved, owned, state.record, state.texts
     )
     ours = _OwnFiles.render(owned, base, state.version, keeps_directory=reads_fragments)
     sleeps = not reads_fragments and kubelet_layout.config_dir(base.command) is None
@@ -118,11 +118,7 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
     _refuse_overridden(desired, _with_origins(after, base))
 
     operations = (
-        *(
-            Change(ADOPTED, f"{path} {name}", text, None)
-            for path, file in adopted_files.items()
-            for name, text in file.entries
-        ),
+        *(Change(ADOPTED, f"{path} {name}", text, None) for path, file in moved.items() for name, text in file.entries),
         *(Change(ADOPTED, path, None, "reverted") for path in returned),
         *resolution.changes,
     ) or tuple(_outdated_drop_in(live, after, ours.variable))
@@ -131,7 +127,7 @@ def plan(desired: Desired, state: State) -> KubeletPlan:
     return KubeletPlan(
         before=live,
         after=after,
-        files=tuple(_file_changes(state, {**files, **{path: below.files[path] for path in adopted_files}})),
+        files=tuple(_file_changes(state, {**files, **{path: below.files[path] for path in moved}})),
         fragment=TextFile(path, version) if (version := files[path]) else None,
         policies=changed_policies(live, after, state) if operations else (),
         operations=operations,

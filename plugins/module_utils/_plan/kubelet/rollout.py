@@ -79,7 +79,7 @@ _NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired 
 _OVERTAKEN = (
     "Another run held the Lease since everything was planned, and may have set that: run again to take it back."
 )
-_HALTED = "Nothing was rolled back, and no later node was changed."
+_HALT = "Nothing was rolled back, and no later node was changed."
 
 
 # ---- before the first write ------------------------------------------------------------------------------------------
@@ -90,11 +90,8 @@ def run_refusal(hosts: Hosts[KubeletHost], reachable: t.Collection[str]) -> str:
     if found := rollout.planning_refusal(hosts, reachable):
         return found
     conflict = clusters.cluster_conflict({name: host.plan.cluster for name, host in hosts.items()})
-    return (
-        rollout.node_name_mismatch(hosts, "node_kubelet_node_name")
-        or rollout.different_settings(hosts, SHARED)
-        or conflict
-    )
+    misnamed = rollout.node_name_mismatch(hosts, "node_kubelet_node_name")
+    return misnamed or rollout.different_settings(hosts, SHARED) or conflict
 
 
 def batches(hosts: Hosts[KubeletHost], size: int) -> list[list[str]]:
@@ -113,11 +110,9 @@ def file_of_turns(hosts: Hosts[KubeletHost]) -> str:
 def settings_refusal(settings: KubeletSettings) -> str:
     """Why a run with these settings is refused; empty when it is not."""
     number = settings.node_kubelet_max_unavailable
-    return (
-        ""
-        if number >= 1
-        else f"Nothing was changed. Invalid node_kubelet_max_unavailable {number}: must be at least 1."
-    )
+    if number >= 1:
+        return ""
+    return f"Nothing was changed. Invalid node_kubelet_max_unavailable {number}: must be at least 1."
 
 
 def not_compared(idle: t.Iterable[str], why: str) -> dict[str, str]:
@@ -413,9 +408,7 @@ def is_compared(expectation: Expected) -> bool:
 def kubelet_mismatch(node: str, info: NodesInfo, *, changed: bool) -> str:
     """Why /configz does not match after the turn of a kubelet; empty when nothing. info: of this node."""
     why = mismatch(node, info)
-    return (
-        f"The kubelet of {node} {'was changed and ' if changed else ''}is healthy, but {why} {_HALTED}" if why else ""
-    )
+    return f"The kubelet of {node} {'was changed and ' if changed else ''}is healthy, but {why} {_HALT}" if why else ""
 
 
 def mismatch(node: str, info: NodesInfo) -> str:
@@ -443,13 +436,13 @@ def pod_losses_error(node: str, info: NodesInfo) -> str:
     losses = info.of(node).losses
     if losses is None:
         return (
-            f"{begin} the API does not show what became of the pods that ran there: {info.reason}. {_HALTED} {REMEDIES}"
+            f"{begin} the API does not show what became of the pods that ran there: {info.reason}. {_HALT} {REMEDIES}"
         )
     ended: list[EndedPod] = [*losses.lost, *losses.restarted]
     if not ended:
         return ""
     return (
-        f"{begin} its restart ended {len(ended)} of {losses.watched} pods: {join_first(map(str, ended))}. {_HALTED} Another restart would end the next"
+        f"{begin} its restart ended {len(ended)} of {losses.watched} pods: {join_first(map(str, ended))}. {_HALT} Another restart would end the next"
         " ones."
     )
 
@@ -466,11 +459,11 @@ def device_mismatch(node: str, info: NodesInfo, missing: t.Sequence[str], second
     they were waited for."""
     begin = f"The kubelet of {node} was changed and is healthy, but"
     if info.nodes is None:
-        return f"{begin} the API does not show whether device plugins advertise there what they advertised before: {info.reason}. {_HALTED} {REMEDIES}"
+        return f"{begin} the API does not show whether device plugins advertise there what they advertised before: {info.reason}. {_HALT} {REMEDIES}"
     if not missing:
         return ""
     return (
-        f"{begin} {seconds} s later device plugins have less allocatable there than before: {'; '.join(missing)}. {_HALTED}"
+        f"{begin} {seconds} s later device plugins have less allocatable there than before: {'; '.join(missing)}. {_HALT}"
         " Check that the pods of the device plugins run on the node and have registered with its new kubelet (kubectl get pods"
         f" --all-namespaces --field-selector spec.nodeName={node}); restart one that did not notice the restart. To wait"
         " longer, set node_kubelet_allocatable_timeout; 0 skips this check."
