@@ -39,6 +39,8 @@ from .kubelet_unit_files import read_text, read_unit_files, refuse_script
 KUBELET_NAME = "kubelet"
 _UNIT_ROOTS = ("/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system")
 
+_DROP_INS = ("kubelet.service.d", "service.d")  # systemd's, the second for all services
+
 
 @dataclasses.dataclass(frozen=True)
 class KubeletUnit:
@@ -162,7 +164,7 @@ def _fragment_directories(command: t.Sequence[str]) -> list[str]:
 
 def _drop_in_directories() -> list[str]:
     """The directories of the unit's drop-ins. Only they show that one was removed, which may have set variables of the process."""
-    return [path for root in _UNIT_ROOTS if os.path.isdir(path := f"{root}/kubelet.service.d")]
+    return [path for root in _UNIT_ROOTS for name in _DROP_INS if os.path.isdir(path := f"{root}/{name}")]
 
 
 def _unit_paths(state: State) -> list[str]:

@@ -44,6 +44,10 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     refuse_unsafe([pod.path, *(change.path for change in plan.files)])
     refuse_unreachable_files(plan)
     static_pods.refuse_unmatched(pod, node.host)
+    if plan.after.shell:
+        node.unverified.append(
+            f"whether its flags allow this change: {plan.after.shell} starts it, so they are not known"
+        )
     running = ComponentFiles.running(pod, node.host)
     refuse_closed_probes(pod.name, running, plan)
     refuse_slow_renewal(pod.name, running, plan)

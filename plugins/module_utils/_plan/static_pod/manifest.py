@@ -173,7 +173,9 @@ class Manifest:
     @property
     def shell(self) -> str | None:
         """The shell that starts the component, if one does: its words are none of the component's flags."""
-        found = next((word for word in self.container["command"] if posixpath.basename(word) in _SHELLS), None)
+        found = next(
+            (word for word in self.container.get("command") or () if posixpath.basename(word) in _SHELLS), None
+        )
         return None if self.is_wrapped else found
 
     @functools.cached_property

@@ -75,13 +75,14 @@ def test_configuration_that_is_newer_than_the_process_is_not_verified(
 
 
 @pytest.mark.parametrize("seconds", [-60, 60])
+@pytest.mark.parametrize("name", ["kubelet.service.d", "service.d"])
 def test_drop_in_that_was_removed_may_still_be_in_use(
-    node: Node, monkeypatch: pytest.MonkeyPatch, seconds: int, tmp_path: Path
+    node: Node, monkeypatch: pytest.MonkeyPatch, seconds: int, name: str, tmp_path: Path
 ) -> None:
     """It may have set variables alone, which no command line shows."""
     monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
     monkeypatch.setattr(kubelet_units, "_UNIT_ROOTS", (str(tmp_path), str(tmp_path / "none")))
-    (tmp_path / "kubelet.service.d").mkdir()
+    (tmp_path / name).mkdir()
     node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: 0\n", encoding="ascii")
     node.properties.update(ActiveState="active", SubState="running")
     node.start_at(time.time() + seconds)
@@ -90,10 +91,7 @@ def test_drop_in_that_was_removed_may_still_be_in_use(
         steps.read()
         steps.plan()
         steps.verify()
-    line = (
-        f"whether it has read {tmp_path}/kubelet.service.d as it is: a file was added or removed after the process was"
-        " started"
-    )
+    line = f"whether it has read {tmp_path}/{name} as it is: a file was added or removed after the process was started"
     assert (line in steps.report()["unverified"]) is (seconds < 0)
 
 

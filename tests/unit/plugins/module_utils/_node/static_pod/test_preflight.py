@@ -46,6 +46,17 @@ def test_a_kubelet_that_does_not_answer_would_start_nothing(site: Site) -> None:
         site.check(pod, v=4)
 
 
+def test_flags_behind_a_shell_are_not_verified(site: Site) -> None:
+    """Other settings than flags are changed."""
+    text = samples.API_SERVER.replace(
+        "    - kube-apiserver\n", "    - /bin/sh\n    - -c\n    - exec kube-apiserver\n", 1
+    )
+    pod, node = site.pod("kube-apiserver", text), site.node
+    desired = samples.desired(name=pod.name, env={"GODEBUG": "http2client=0"})
+    preflight.check(pod, static_pod.plan(desired, static_pod.State(pod.manifest, {}, {})), node)
+    assert "whether its flags allow this change: /bin/sh starts it, so they are not known" in node.unverified
+
+
 def test_kubelet_without_healthz_is_not_verified(site: Site) -> None:
     pod = api_server(site)
     site.start(pod)
