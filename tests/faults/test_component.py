@@ -216,8 +216,8 @@ def test_without_rollback_the_new_state_stays_and_is_told(make_node: Make) -> No
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ({"takes": False}, "accepts no write through the changed member"),
-        ({"raises": "NOSPACE"}, "has the alarm NOSPACE of member 10 since the change"),
+        ({"accepts_writes": False}, "accepts no write through the changed member"),
+        ({"next_alarm": "NOSPACE"}, "has the alarm NOSPACE of member 10 since the change"),
         ({"lags": True}, "cp11 is at 1"),
     ],
     ids=["accepts no write", "raises an alarm", "is not followed"],
