@@ -236,8 +236,8 @@ def meaning(pod: Json) -> Meaning:
     }
     mounts: Json = {}
     for mount in container.pop("volumeMounts", None) or []:
-        shown = {**mount, "readOnly": bool(mount.get("readOnly"))}
-        mounts.setdefault(mount["name"], []).append(shown)
+        described = {**mount, "readOnly": bool(mount.get("readOnly"))}
+        mounts.setdefault(mount["name"], []).append(described)
     fields = _fields(rest["spec"], container)
     volumes = {}
     for volume in rest["spec"].pop("volumes", None) or []:
@@ -274,22 +274,22 @@ def fulfilled(before: Meaning, desired: Json) -> Meaning:
     """What a pod has to mean when a desired state was carried out."""
     texts = {name: _texts(value) for name, value in desired["args"].items()}
     states = {name: None if state == "default" else state for name, state in desired["admission_plugins"].items()}
-    volumes = {volume["name"]: _wanted_volume(volume) for volume in desired["volumes"]}
+    volumes = {volume["name"]: _desired_volume(volume) for volume in desired["volumes"]}
     return before._replace(
         gates=_merged(before.gates, desired["feature_gates"]),
         plugins=_merged(before.plugins, states),
         args=_merged(before.args, texts),
         env=_merged(before.env, desired["env"]),
         volumes=_merged(before.volumes, volumes),
-        fields=_merged(before.fields, _wanted_fields(desired)),
+        fields=_merged(before.fields, _desired_fields(desired)),
     )
 
 
-def _merged(before: Json, wanted: Json) -> Json:
-    return {name: value for name, value in {**before, **wanted}.items() if value is not None}
+def _merged(before: Json, desired: Json) -> Json:
+    return {name: value for name, value in {**before, **desired}.items() if value is not None}
 
 
-def _wanted_fields(desired: Json) -> Json:
+def _desired_fields(desired: Json) -> Json:
     amounts = {
         f"{kind}.{name}": amount and quantities.parse(str(amount))
         for kind, given in desired["resources"].items()
@@ -312,7 +312,7 @@ def _texts(value: t.Any) -> list[str] | None:
     ]
 
 
-def _wanted_volume(volume: Json) -> tuple[Json, list[Json]] | None:
+def _desired_volume(volume: Json) -> tuple[Json, list[Json]] | None:
     if volume["state"] == "absent":
         return None
     host = {"path": volume["host_path"], "type": volume["path_type"] or ""}

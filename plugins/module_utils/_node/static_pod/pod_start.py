@@ -124,9 +124,9 @@ def _read_node(
 ) -> tuple[dict[str, t.Any] | None, list[dict[str, t.Any]], str]:
     """The Node and its other pods, as the kubelet's own credential reads them; None, and the problem."""
     name, credential = node.kubelet.node_name, node.host.kubelet_conf
-    this, why = probes.api_get(credential, f"/api/v1/nodes/{name}")
-    found, why_not = probes.api_get(credential, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")
-    if this is None or found is None:
-        return None, [], why or why_not
+    this, node_problem = probes.api_get(credential, f"/api/v1/nodes/{name}")
+    pod_list, pods_problem = probes.api_get(credential, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")
+    if this is None or pod_list is None:
+        return None, [], node_problem or pods_problem
     own = f"{pod.name}-{name}"
-    return this, [other for other in found["items"] if other["metadata"]["name"] != own], ""
+    return this, [other for other in pod_list["items"] if other["metadata"]["name"] != own], ""
