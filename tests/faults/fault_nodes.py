@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import json
 import os
@@ -21,6 +22,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node imp
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import ProcessResult, Worker
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Fault
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, Clock, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd import FakeUnit
@@ -228,6 +230,11 @@ class FaultNode:
         return str(result_of(journal)["outcome"]) if journal else None
 
 
+# For all nodes: a worker reaches it by its socket.
+RUNTIME = FakeCri()
+atexit.register(RUNTIME.stop)
+
+
 class StaticPodNode(FaultNode, FakeNode):
     """A control plane node: the module static_pod, and its transactions."""
 
@@ -237,8 +244,10 @@ class StaticPodNode(FaultNode, FakeNode):
         self.install(root, worker, self.host)
         self.old = manifest(web.port, "--v=1")
         self.give_manifest(self.old)
-        add_kubelet(self)
+        config = f"staticPodPath: {self.manifests}\nhealthzPort: 0\ncontainerRuntimeEndpoint: {RUNTIME.endpoint}\n"
+        add_kubelet(self, config=config)
         self.programs = FakeRun()
+        self.programs.results["journalctl"] = (0, "", "")
         self.watcher.events()
 
     def give_manifest(self, text: str, *, mode: int = 0o600) -> None:

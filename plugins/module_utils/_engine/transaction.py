@@ -54,7 +54,7 @@ LOCK_SECONDS = 10.0
 MAX_ATTEMPTS = 5
 
 # How long a restore retries a write that fails, where that is not RESTORE_TIMEOUT.
-_WRITE_TIMEOUTS = {errno.EPERM: 0.0, errno.EROFS: 0.0, errno.ENOSPC: TRANSIENT_TIMEOUT, errno.EDQUOT: TRANSIENT_TIMEOUT}
+_WRITE_TIMEOUTS = {errno.EPERM: 1.0, errno.EROFS: 1.0, errno.ENOSPC: TRANSIENT_TIMEOUT, errno.EDQUOT: TRANSIENT_TIMEOUT}
 
 
 class Engine:

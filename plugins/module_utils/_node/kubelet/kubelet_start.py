@@ -16,13 +16,15 @@ from ..._engine.files import open_to_read
 from ..._engine.kubeconfig import load_config, naming_kubeconfig, read_credentials, select_context
 from ..._engine.watcher import TRANSIENT_TIMEOUT, retry_until
 from ..._plan.common.errors import KubeadmError, Refusal
+from ..._plan.kubelet import limits
 from ..._plan.kubelet.config import Settings, sets_field
-from ..._plan.kubernetes import flags
+from ..._plan.kubelet.plan import KubeletPlan
+from ..._plan.kubernetes import flags, notable_settings
 from ..runtime.container_runtime import runtime_at
 from ..static_pod.certificate_pairs import pair_problem, time_problem
 from ..transaction.state import Run
 from .kubelet_reader import runtime_endpoint
-from .kubelet_units import KubeletUnit
+from .kubelet_units import KUBELET_NAME, KubeletUnit
 
 # The files of its kubeconfig that a kubelet reads when it starts, and what has to be in them.
 _KUBECONFIG_FILES = {
@@ -44,6 +46,13 @@ _OPENED_AT_START = (
 # What it reads for each pod: without it a kubelet is healthy, and starts no pod.
 _OPENED_FOR_PODS = (("resolvConf",),)
 _SOCKET = "unix://"
+
+
+def check_settings(plan: KubeletPlan) -> list[str]:
+    """The consequences of settings that may be overlooked. Raises Refusal for one with which no pod starts."""
+    before, after = plan.before.settings, plan.after.settings
+    limits.refuse_few_pids(before, after)
+    return notable_settings.warnings(KUBELET_NAME, before.field_named, after.field_named)
 
 
 def require_runtime(unit: KubeletUnit, settings: Settings, run: Run, ready_timeout: float) -> None:

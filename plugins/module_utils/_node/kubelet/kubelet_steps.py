@@ -12,11 +12,10 @@ import typing as t
 
 from ..._engine.node import NODE, Host
 from ..._plan.common.verdict import Verdict
-from ..._plan.kubelet import kubelet_undo, limits
+from ..._plan.kubelet import kubelet_undo
 from ..._plan.kubelet import plan as kubelet
 from ..._plan.kubelet.desired import SETTINGS, Desired, parse_desired
 from ..._plan.kubelet.plan import KubeletPlan
-from ..._plan.kubernetes import notable_settings
 from ..._plan.transaction import messages
 from ..transaction.file_versions import path_with_target, refuse_unsafe
 from ..transaction.state import Run
@@ -87,14 +86,13 @@ class KubeletSteps(TransactionSteps[Desired]):
             kubelet_watch.refuse_undrained(unit, plan)
         if not plan.operations:
             return []
-        limits.refuse_few_pids(plan.before.settings, plan.after.settings)
         refuse_unsafe(change.path for change in plan.files)
         if plan.fragment is not None:
             kubelet_start.refuse_unread_directory(plan.after.command)
         self._problem, unverified = kubelet_watch.read_problem(unit, self._host, self._run, self._ready_timeout)
         unverified += unread_files(unit, self._host)  # a restart brings these in, too
         return [
-            *notable_settings.warnings(KUBELET_NAME, plan.before.settings.field_named, plan.after.settings.field_named),
+            *kubelet_start.check_settings(plan),
             *self._check_start(unit, plan),
             *self._record_unverified(unverified, until_changed=True),
             *self._record_unverifiable(kubelet.unverified(plan)),

@@ -26,7 +26,6 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
     FOREIGN,
-    LOG_PREFIX,
     NAME,
     NEW,
     OLD,
@@ -247,57 +246,6 @@ def test_what_was_broken_before_need_not_be_healthy_after_a_restore(node: FakeNo
     assert text_of(node) == OLD
 
 
-def test_broken_component_that_ran_before_has_to_run_after_a_restore(node: FakeNode) -> None:
-    node.kubelet.behaviours.update({"--v=1": Behaviour(start=1e6), "--v=2": Behaviour(ready=None)})
-    node.kubelet.instances[0].behaviour = Behaviour(ready=None)
-    node.stabilize()
-    node.clock.pace = 10
-    result = node.change()
-    assert result["outcome"] == ALARM
-    assert "rolled back to the former files, but kube-apiserver was not healthy" in result["reason"]
-
-
-ADMISSION = {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "no set of running pods found"}
-WAITING_CONTAINER = {
-    "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull", "message": "no such host"}}}]
-}
-
-
-@pytest.mark.parametrize(
-    ("status", "report"),
-    [
-        (ADMISSION, "UnexpectedAdmissionError: no set of running pods found"),
-        (WAITING_CONTAINER, "ErrImagePull: no such host"),
-    ],
-)
-def test_pod_that_is_never_started_quotes_its_mirror_pod(node: FakeNode, status: Json, report: str) -> None:
-    node.kubelet.behaviours["--v=2"] = Behaviour(start=1e6)
-    node.http_get = lambda kubeconfig, path: ({"metadata": {}, "status": status}, "")
-    result = node.change(wait_timeout=20)
-    assert result["outcome"] == ROLLED_BACK
-    assert "it is down, waiting for its start" in result["reason"]
-    assert result["reason"].endswith(f"; its kubelet reports: {report}")
-
-
-def test_pod_that_is_never_started_quotes_the_last_error_about_it(node: FakeNode) -> None:
-    node.kubelet.behaviours["--v=2"] = Behaviour(start=1e6)
-    former = node.kubelet.instances[0].uid
-    name = LOG_PREFIX.rstrip("_").replace("_", "/")
-    node.kubelet.log = "".join(
-        f'E1129 15:16:19.540486 590 pod_workers.go:1338] "Error syncing pod, skipping" err="{error}" pod="{pod}" podUID="{uid}"\n'
-        for error, pod, uid in (
-            ("no sandbox image", name, "e" * 32),
-            ("of the former one", name, former),
-            ("of another pod", "kube-system/other", "e" * 32),
-        )
-    )
-    result = node.change(wait_timeout=20)
-    assert result["outcome"] == ROLLED_BACK
-    assert 'err="no sandbox image"' in result["reason"]
-    assert "former one" not in result["reason"]
-    assert "another pod" not in result["reason"]
-
-
 def test_a_kubelet_that_does_nothing_is_named_by_what_is_missing(node: FakeNode) -> None:
     """Nothing stops and nothing starts: the former process still runs, so the former bytes prove at once."""
     node.kubelet.enabled = False
@@ -439,25 +387,6 @@ def test_a_restore_that_can_never_be_written_is_an_alarm(node: FakeNode) -> None
     result = node.change()
     assert result["outcome"] == ALARM
     assert "the rollback to the former files failed" in result["reason"]
-    assert text_of(node) == NEW
-
-
-@pytest.mark.parametrize("error", [errno.EPERM, errno.EROFS])
-def test_restore_to_an_immutable_file_is_an_alarm_at_once(
-    node: FakeNode, monkeypatch: pytest.MonkeyPatch, error: int
-) -> None:
-    node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
-    node.prepare(wait_timeout=20)
-
-    def refuse(*args: object, **options: object) -> None:
-        raise OSError(error, os.strerror(error))
-
-    node.once(WAITING, lambda: monkeypatch.setattr(open_journal, "write_atomically", refuse))
-    began = node.clock.now
-    result = node.run()
-    assert result["outcome"] == ALARM
-    assert os.strerror(error) in result["reason"]
-    assert node.clock.now - began < 60
     assert text_of(node) == NEW
 
 
