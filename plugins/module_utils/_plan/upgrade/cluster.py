@@ -30,10 +30,18 @@ _RBAC = "rbac.authorization.k8s.io"
 # What an upgrade has written, by namespace and API group, each with its operations: kubeadm's health check is a Job, static pods have mirror pods.
 # All else kubeadm 1.37 creates first and updates where it exists; a webhook for CREATE that does not answer refuses it before that is known.
 # A kubelet deletes the mirror pod of a static pod that changed before it makes the new one, for which kubeadm waits.
-_CREATED, _REPLACED, _BOTH = ("CREATE",), ("CREATE", "DELETE"), ("CREATE", "UPDATE")
+# And it waits until the kubelet has reported the new one as running, and until the pod of the Job has a node.
+_CREATED, _UPDATED, _REPLACED, _BOTH = ("CREATE",), ("UPDATE",), ("CREATE", "DELETE"), ("CREATE", "UPDATE")
 _WRITTEN: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {
     "kube-system": {
-        "": {"configmaps": _BOTH, "pods": _REPLACED, "serviceaccounts": _BOTH, "services": _BOTH},
+        "": {
+            "configmaps": _BOTH,
+            "pods": _REPLACED,
+            "pods/binding": _CREATED,
+            "pods/status": _UPDATED,
+            "serviceaccounts": _BOTH,
+            "services": _BOTH,
+        },
         "apps": {"daemonsets": _BOTH, "deployments": _BOTH},
         "batch": {"jobs": _CREATED},
         _RBAC: {"roles": _BOTH, "rolebindings": _BOTH},
@@ -123,7 +131,10 @@ def _matched_resources(webhook: Json, labels: t.Mapping[str, Labels]) -> tuple[s
         if namespace == _CLUSTER_SCOPED or selector_matches(webhook.get("namespaceSelector"), labels.get(namespace, {}))
         for group, resources in groups.items()
         for resource, operations in resources.items()
-        if any(selector_matches(webhook.get("objectSelector"), each) for each in _LABELS.get(resource, ({},)))
+        if any(
+            selector_matches(webhook.get("objectSelector"), each)
+            for each in _LABELS.get(resource.partition("/")[0], ({},))
+        )
         and any(_rule_matches(rule, namespace, group, resource, operations) for rule in webhook.get("rules") or [])
     )
     return tuple(dict.fromkeys(found))
@@ -133,9 +144,15 @@ def _rule_matches(rule: Json, namespace: str, group: str, resource: str, operati
     return (
         rule.get("scope", _ANY) in (_ANY, "Cluster" if namespace == _CLUSTER_SCOPED else "Namespaced")
         and not {_ANY, group}.isdisjoint(rule.get("apiGroups") or [])
-        and not {_ANY, "*/*", resource}.isdisjoint(rule.get("resources") or [])
+        and any(_names_resource(each, resource) for each in rule.get("resources") or [])
         and not {_ANY, *operations}.isdisjoint(rule.get("operations") or [])
     )
+
+
+def _names_resource(named: str, resource: str) -> bool:
+    """Whether a name in a rule means a resource or subresource, as an API server matches them: C(*) means no subresource, C(pods/*) pods, too."""
+    parts = zip(named.partition("/")[::2], resource.partition("/")[::2])
+    return all(part in (_ANY, own) for part, own in parts)
 
 
 def unserved_webhooks(webhooks: t.Iterable[FailClosedWebhook], ready: t.Container[Service]) -> list[Finding]:

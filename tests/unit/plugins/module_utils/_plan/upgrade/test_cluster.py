@@ -70,6 +70,7 @@ KUBE_SYSTEM = {"kubernetes.io/metadata.name": "kube-system"}
 LABELS = {"kube-system": KUBE_SYSTEM, "kube-public": {"kubernetes.io/metadata.name": "kube-public"}}
 OTHERS = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]}
 CORE = ("configmaps", "pods", "serviceaccounts", "services")
+PODS = ("pods", "pods/binding", "pods/status")
 ROLES, CLUSTER_ROLES = ("roles", "rolebindings"), ("clusterroles", "clusterrolebindings")
 NAMESPACED = (*CORE, "daemonsets", "deployments", "jobs", *ROLES)
 EVERYTHING = (*NAMESPACED, *CLUSTER_ROLES)
@@ -86,8 +87,11 @@ def webhook(name: str, *resources: str, rule: dict[str, t.Any] | None = None, **
     [
         (webhook("a"), ("pods",)),
         (webhook("a", "*"), EVERYTHING),
-        (webhook("a", "*/*"), EVERYTHING),
-        (webhook("a", "pods/*"), ()),
+        (webhook("a", "*/*"), ("configmaps", *PODS, *EVERYTHING[2:])),
+        (webhook("a", "pods/*"), PODS),
+        (webhook("a", "pods/status", rule={"operations": ["UPDATE"]}), ("pods/status",)),
+        (webhook("a", "*/binding"), ("pods/binding",)),
+        (webhook("a", "pods/status", objectSelector={"matchLabels": {"component": "etcd"}}), ("pods/status",)),
         (webhook("a", "secrets"), ()),
         (webhook("a", "*", rule={"apiGroups": [""]}), CORE),
         (webhook("a", "jobs", rule={"apiGroups": ["batch"]}), ("jobs",)),
