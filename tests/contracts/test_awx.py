@@ -249,7 +249,7 @@ def questions() -> list[Json]:
     return [question for item in templates() for question in questions_of(item)]
 
 
-def test_surveys_ask_for_what_the_collection_takes() -> None:
+def test_surveys_request_what_the_collection_takes() -> None:
     assert [(question["variable"], found) for question in questions() if (found := question_errors(question))] == []
     assert {question["type"] for question in questions()} == set(ARGUMENT_TYPES)
     for item in templates():

@@ -29,7 +29,7 @@ def sessions_of(noxfile: str) -> set[str]:
     }
 
 
-def test_every_target_is_told_and_no_other() -> None:
+def test_every_target_is_reported_and_no_other() -> None:
     targets = targets_of((ROOT / "Makefile").read_text(encoding="utf-8"))
     assert targets
     assert targets_named_in((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")) == targets

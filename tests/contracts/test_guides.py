@@ -59,7 +59,7 @@ def violations(blocks: list[Block]) -> list[str]:
     return found
 
 
-def test_blocks_are_executed_or_say_why_not() -> None:
+def test_blocks_are_executed_or_report_why_not() -> None:
     assert violations(read_blocks(ROOT)) == []
 
 

@@ -62,7 +62,7 @@ def test_what_could_not_be_verified_has_a_row() -> None:
     assert unknown(page, sources()) == []
 
 
-def test_node_that_is_not_reported_is_told_by_the_engine_as_its_reader_knows_it() -> None:
+def test_node_that_is_not_reported_is_reported_by_the_engine_as_its_reader_knows_it() -> None:
     """The rollout reads this of a transaction. The engine is packed with nothing else, so it has a copy of the message."""
     engine = (ROOT / "plugins/module_utils/_engine/kubelet_node.py").read_text(encoding="utf-8")
     assert rollout.UNREPORTED in set(unverified(engine))

@@ -75,7 +75,7 @@ def test_a_poll_carries_what_reads_a_journal() -> None:
 
 
 @pytest.mark.parametrize(("module", "place"), [("kubelet", "_module"), ("node_label", "_api")])
-def test_what_tells_an_old_python_is_carried(module: str, place: str) -> None:
+def test_what_reports_an_old_python_is_carried(module: str, place: str) -> None:
     with zipfile.ZipFile(io.BytesIO(archive_of(COLLECTIONS, f"nodecraft.kubeadm.{module}"))) as opened:
         packed = opened.read(f"{OWN}/module_utils/{place}/__init__.py").decode("utf-8")
     assert packed == (ROOT / f"plugins/module_utils/{place}/__init__.py").read_text(encoding="utf-8")

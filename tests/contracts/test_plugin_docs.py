@@ -95,7 +95,7 @@ def test_version_added_is_a_version_of_the_collection(modules: dict[str, Json], 
     assert {name: later for name, doc in found.items() if (later := later_than(version, doc))} == {}
 
 
-def test_each_module_says_which_pythons_it_needs(modules: dict[str, Json]) -> None:
+def test_each_module_reports_which_pythons_it_needs(modules: dict[str, Json]) -> None:
     assert [name for name, entry in modules.items() if PYTHON not in entry["doc"].get("requirements", [])] == []
 
 
@@ -106,7 +106,7 @@ def test_modules_that_only_read_are_named_info_and_support_check_mode(modules: d
     assert [name for name, attributes in reading.items() if attributes["check_mode"]["support"] != "full"] == []
 
 
-def test_no_module_returns_facts_and_no_state_asks_for_information(modules: dict[str, Json]) -> None:
+def test_no_module_returns_facts_and_no_state_requests_information(modules: dict[str, Json]) -> None:
     sources = [path for path in project_files(ROOT) if path.parts[0] == "plugins"]
     assert [str(path) for path in sources if "ansible_facts" in (ROOT / path).read_text("utf-8")] == []
     states = {

@@ -73,7 +73,7 @@ def test_all_links_are_whole_addresses(readme: str) -> None:
     assert incomplete_links(readme) == []
 
 
-def test_it_names_what_readers_look_for(readme: str) -> None:
+def test_it_names_what_readers_search_for(readme: str) -> None:
     assert [what for what, text in NAMED.items() if text not in readme] == []
 
 

@@ -70,7 +70,7 @@ def test_what_is_read_is_registered() -> None:
     assert READ - registered == set()
 
 
-def test_names_are_those_that_calls_say() -> None:
+def test_names_are_those_that_calls_use() -> None:
     calls = ['self.result("plan", Plan)', 'host.of_pass("turn", Turn).result(name)', 'result("a")', 'each.get("b")']
     assert names_read("\n".join(calls)) == {"plan", "turn"}
 

@@ -91,7 +91,7 @@ def test_a_stray_or_misnamed_variable_is_found() -> None:
 
 
 @pytest.mark.parametrize("directory", [*(f"roles/{role}" for role in ROLES), "playbooks"])
-def test_private_variables_say_whose_they_are(directory: str) -> None:
+def test_private_variables_name_their_owner(directory: str) -> None:
     role = directory.partition("/")[2] or None
     files = [path for path in (ROOT / directory).rglob("*") if path.suffix in (".yml", ".j2")]
     found = {str(path.relative_to(ROOT)): misnamed(path.read_text(encoding="utf-8"), role) for path in files}

@@ -20,10 +20,10 @@ def test_the_lab_has_the_oldest_and_the_newest() -> None:
 
 
 @pytest.mark.parametrize("path", ["README.md", "plugins/doc_fragments/versions.py"])
-def test_users_are_told_the_same(path: str) -> None:
+def test_users_are_informed_the_same(path: str) -> None:
     assert f"Kubernetes {versions.TESTED}" in (ROOT / path).read_text(encoding="utf-8")
 
 
-def test_every_module_that_warns_says_so() -> None:
+def test_every_module_that_warns_documents_it() -> None:
     modules = [path for path in (ROOT / "plugins/modules").glob("*.py") if path.stem not in SILENT]
     assert [path.stem for path in modules if "- nodecraft.kubeadm.versions\n" not in path.read_text("utf-8")] == []

@@ -93,7 +93,7 @@ def test_a_rollback(cluster: Cluster, runner: Runner) -> None:
     assert "--v=4" not in arguments(cluster)
 
 
-def test_a_job_that_asks_the_api_from_the_controller(cluster: Cluster, runner: Runner) -> None:
+def test_a_job_that_queries_the_api_from_the_controller(cluster: Cluster, runner: Runner) -> None:
     """All hosts of the inventory become root, and the controller must not: the image has no program for that."""
 
     def requested_cpu() -> str:

@@ -205,7 +205,7 @@ def test_what_was_broken_before_is_rolled_back_to_what_it_was(make_node: Make) -
     assert snapshot(node) == old
 
 
-def test_without_rollback_the_new_state_stays_and_is_told(make_node: Make) -> None:
+def test_without_rollback_the_new_state_stays_and_is_reported(make_node: Make) -> None:
     node = begin_change(make_node, UNREADY, rollback=False)
     result = finish_change(node)
     assert result["outcome"] == UNHEALTHY

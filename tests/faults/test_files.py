@@ -107,7 +107,7 @@ def test_f06_f29_what_cannot_be_edited_is_refused_and_nothing_is_written(
     ],
     ids=["plain", "CRLF", "BOM", "comment", "null", "quoted", "long line", "flow list", "no end"],
 )
-def test_f28_f29_only_the_asked_bytes_differ(node: StaticPodNode, style: t.Callable[[str], str]) -> None:
+def test_f28_f29_only_the_requested_bytes_differ(node: StaticPodNode, style: t.Callable[[str], str]) -> None:
     text = style(node.old)
     node.allowed = {text.encode()}
     node.write_manifest(text)

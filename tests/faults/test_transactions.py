@@ -90,7 +90,7 @@ def test_f24_a_run_beside_another_run_is_refused(make_node: Make) -> None:
     assert node.outcome() == COMMITTED
 
 
-def test_f24_a_run_beside_an_engine_is_refused_with_who_asked_for_it(make_node: Make) -> None:
+def test_f24_a_run_beside_an_engine_is_refused_with_who_requested_it(make_node: Make) -> None:
     node = begin_change(make_node, FIRST_GOOD)
     second_run = once(node, "sleep", "", lambda: node.module(**{**FIRST_GOOD.desired(node.root), "args": {"v": 9}}))
     node.systemd.run_service()
@@ -228,7 +228,7 @@ def test_a_node_without_an_open_transaction_starts_no_engine_at_boot(make_node: 
     assert not node.systemd.due
 
 
-def test_a_change_that_was_prepared_and_never_begun_is_dropped_by_the_next_run(make_node: Make) -> None:
+def test_a_change_that_was_prepared_and_never_started_is_dropped_by_the_next_run(make_node: Make) -> None:
     """Its desired state may be stale: the next run has a desired state of its own."""
     node = begin_change(make_node, FIRST_GOOD)
     node.systemd.due = False

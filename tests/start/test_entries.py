@@ -48,7 +48,9 @@ def assert_refused(ended: Result, sentence: str) -> None:
 
 
 @pytest.mark.parametrize("entry", host.NEEDS)
-def test_what_is_missing_is_named_before_it_is_installed_and_without_network_it_says_so(bare: Make, entry: str) -> None:
+def test_what_is_missing_is_named_before_it_is_installed_and_without_network_it_is_reported(
+    bare: Make, entry: str
+) -> None:
     machine = bare(apt=NO_NETWORK, venv=False)
     ended = machine.run(f"make {entry}")
     assert_refused(ended, "apt-get install failed for")

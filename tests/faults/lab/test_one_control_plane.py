@@ -371,7 +371,7 @@ def test_a_node_that_is_restarted_in_the_middle_ends_the_change_by_itself(
 # ---- several at once -------------------------------------------------------------------------------------------------
 
 
-def test_a_second_run_is_refused_and_told_who_is_at_work(one: Cluster, record: Recorder) -> None:
+def test_a_second_run_is_refused_with_the_name_of_who_is_at_work(one: Cluster, record: Recorder) -> None:
     entry = record("F24", "two runs on one node")
     with one.sampled(one.first) as sampling, one.change(desired_states.GOOD, min_ready_seconds=20) as change:
         one.first.wait_for_phase("waiting")
@@ -484,7 +484,7 @@ def test_a_kubelet_that_stops_in_the_middle_is_named(one: Cluster, record: Recor
     assert "kubelet" in result["transaction"]["reason"].replace("kubelet also reads", "")
 
 
-def test_a_manifest_whose_change_the_kubelet_is_not_told_of_is_waited_for(one: Cluster, record: Recorder) -> None:
+def test_a_manifest_whose_change_the_kubelet_is_not_informed_of_is_waited_for(one: Cluster, record: Recorder) -> None:
     """The kubelet watches its directory. Behind a link a change is only found when it reads all files again, every 20 seconds."""
     entry, manifest = record("F36", "the kubelet is not told of the change"), one.first.manifest()
     behind, link = one.first.path("/etc/kubernetes/behind"), manifest.with_name(".link")

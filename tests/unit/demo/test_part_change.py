@@ -44,7 +44,7 @@ def observer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChangeObserver:
     return ChangeObserver(Story(Lab("demo", "1.32", 1, 2), tmp_path, 3), "planning", 5)
 
 
-def test_each_change_is_told_at_once_and_the_first_one_is_the_first_effect(
+def test_each_change_is_reported_at_once_and_the_first_one_is_the_first_effect(
     observer: ChangeObserver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     waiting = Waiting("planning")
@@ -117,7 +117,7 @@ def broken_claims(directory: Path, after: Json, node: str) -> list[str]:
     return story.broken_claims
 
 
-def test_manifests_with_what_was_asked_for_are_as_claimed(tmp_path: Path) -> None:
+def test_manifests_with_what_was_requested_are_as_claimed(tmp_path: Path) -> None:
     assert broken_claims(tmp_path, AFTER, "x-cp1") == []
 
 

@@ -70,7 +70,7 @@ def test_only_what_is_behind_the_prompt_is_a_command() -> None:
         ('"{{ found }}"\n', Shape.OTHER),
     ],
 )
-def test_yaml_is_told_by_its_keys(text: str, shape: Shape) -> None:
+def test_yaml_is_recognized_by_its_keys(text: str, shape: Shape) -> None:
     assert Block("a.md", 1, "yaml", text, "").shape is shape
 
 

@@ -63,7 +63,7 @@ def test_what_is_not_well_at_the_end_is_no_restore_and_its_outage_lasts_until_th
     assert samples.ready_since() is None
 
 
-def test_a_manifest_that_was_away_or_had_another_mode_is_told() -> None:
+def test_a_manifest_that_was_away_or_had_another_mode_is_reported() -> None:
     samples = Samples((manifest(1, "old"), manifest(2, None), manifest(3, "old", mode="0644"), end(4)))
     assert samples.versions() == ["old", None]
     assert len(samples.appearances()) == 3

@@ -116,7 +116,7 @@ run_guarded(body, log=Path({str(tmp_path / "demo.log")!r}), advice="", cleanup=l
 
 
 @pytest.mark.parametrize("exc", [KeyError("x"), SystemExit("The lab is of another clone.")])
-def test_tidying_up_that_fails_says_what_is_left_to_do(exc: BaseException, tmp_path: Path) -> None:
+def test_tidying_up_that_fails_reports_what_is_left_to_do(exc: BaseException, tmp_path: Path) -> None:
     ended = Guarded(tmp_path, raising(KeyboardInterrupt()), raising(exc))
     assert ended.status == 130
     assert len(ended.lines) == 1

@@ -108,7 +108,7 @@ def test_pod_and_container_stand_in_the_control_group(cgroup: str, place: tuple[
     assert kubelet_snapshot.place_in_pod(cgroup) == place
 
 
-def test_all_files_below_a_place_but_manifests_are_looked_at(
+def test_all_files_below_a_place_but_manifests_are_observed(
     proc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     etc, single = tmp_path / "etc", tmp_path / "instance-config.yaml"
@@ -124,7 +124,7 @@ def test_all_files_below_a_place_but_manifests_are_looked_at(
     assert kubelet_snapshot.take_snapshot(proc, places) != before
 
 
-def test_what_a_node_has_of_kubernetes_and_its_runtime_is_looked_at() -> None:
+def test_what_a_node_has_of_kubernetes_and_its_runtime_is_observed() -> None:
     assert {"/etc/containerd", "/etc/kubernetes", "/var/lib/kubelet/instance-config.yaml"} <= set(
         kubelet_snapshot.PLACES
     )

@@ -35,7 +35,7 @@ def owned() -> OwnedLab:
     return OwnedLab(RecordingLab("x", "1.99", 1, 2), "demo")
 
 
-def test_what_is_asked_for_is_checked_before_anything_is_removed(tmp_path: Path) -> None:
+def test_what_is_requested_is_checked_before_anything_is_removed(tmp_path: Path) -> None:
     owned().start(tmp_path / "log")
     (down, without_usage), (up, with_usage) = RecordingLab.played
     assert (down, up) == ("down", "up")

@@ -116,7 +116,7 @@ def test_kubernetes_modules_replace_those_of_its_tree(tmp_path: Path, monkeypatc
     assert "etcd" not in text
 
 
-def test_failed_download_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_download_reports_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOWNLOAD_STATUS", "1")
     with pytest.raises(SystemExit, match=r"^no such host$"):
         Compiled(tmp_path, monkeypatch, etcd="3.9.1")

@@ -50,7 +50,7 @@ def test_minutes_left_are_those_of_build_lab_and_what_follows(tmp_path: Path, mo
     assert (compiled._time_left(), compiled._state()) == ("about 4 min left", "")
 
 
-def test_minutes_left_are_told_of_no_other_playbook(tmp_path: Path) -> None:
+def test_minutes_left_are_reported_of_no_other_playbook(tmp_path: Path) -> None:
     other = Playing(tmp_path, None)
     other._release = None
     assert (other._time_left(), other._state()) == ("", "")

@@ -59,7 +59,7 @@ def test_what_went_well_gives_no_reason() -> None:
     assert record({"cp1": result(msg="fine", failed=False), "cp2": loop}).reasons == []
 
 
-def test_only_the_results_of_the_modules_that_are_asked_for() -> None:
+def test_only_the_results_of_the_modules_that_are_requested() -> None:
     run = record(
         {"cp1": result(n=1), "cp2": result("nodecraft.kubeadm.kubelet", n=2)},
         {"cp1": result("ansible.builtin.debug", n=3), "cp2": {"n": 4}},
@@ -130,7 +130,7 @@ class LabWithNode(Lab):
     ],
     ids=["ready", "unreachable", "cordoned", "out of service", "device of a plugin"],
 )
-def test_a_look_at_a_node_sees_all_but_what_its_conditions_bring(
+def test_observation_of_a_node_sees_all_but_what_its_conditions_bring(
     place: str, value: Json, differs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = LabWithNode("x", "1.37", 1, 2)

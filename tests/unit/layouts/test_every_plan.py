@@ -209,7 +209,7 @@ def test_a_kubelet_is_changed_and_comes_back(node: str, given: dict[str, t.Any])
         ("cluster-api", "--cloud-provider=external", {"args": {"cloud-provider": None}}),
     ],
 )
-def test_what_their_files_say_is_adopted_and_comes_back(node: str, flag: str, given: dict[str, t.Any]) -> None:
+def test_what_their_files_state_is_adopted_and_comes_back(node: str, flag: str, given: dict[str, t.Any]) -> None:
     before = layouts.load(node).kubelet.state()
     with pytest.raises(Refusal, match="adopt"):
         kubelet.plan(kubelets.desired(**given), before)

@@ -40,7 +40,7 @@ def test_order_and_time_of_the_files_make_no_difference() -> None:
     assert reproducible(reproducible(one)) == reproducible(one)
 
 
-def test_the_header_tells_neither_time_nor_name_nor_system() -> None:
+def test_the_header_reports_neither_time_nor_name_nor_system() -> None:
     magic, deflate, flags, time, best, unknown = b"\x1f\x8b", b"\x08", b"\0", bytes(4), b"\x02", b"\xff"
     assert reproducible(built([README], 1))[:10] == magic + deflate + flags + time + best + unknown
 

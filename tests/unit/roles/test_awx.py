@@ -63,7 +63,7 @@ def as_options(variables: Json) -> str:
 
 
 @pytest.mark.parametrize("playbook", ["site", "feature_gates"])
-def test_answers_of_a_survey_are_taken(stage: Stage, playbook: str) -> None:
+def test_responses_of_a_survey_are_taken(stage: Stage, playbook: str) -> None:
     groups = inventory()
     for hosts in groups.values():
         for host in hosts.values():
@@ -73,7 +73,9 @@ def test_answers_of_a_survey_are_taken(stage: Stage, playbook: str) -> None:
     assert outcome.hosts("change", API) == ["cp1", "cp2"]
 
 
-def test_the_controller_asks_as_its_user_where_the_inventory_says_that_all_hosts_become_root(stage: Stage) -> None:
+def test_the_controller_queries_as_its_user_where_the_inventory_reports_that_all_hosts_become_root(
+    stage: Stage,
+) -> None:
     """The user of an execution environment may not become root, and the inventory of awx/project sets that for all hosts."""
     stage.environment["K8S_AUTH_KUBECONFIG"] = "/here"
     all_of_them = {"ansible_become": True, "node_resources_labels": {"example.com/a": "b"}}
@@ -88,14 +90,14 @@ def test_the_controller_asks_as_its_user_where_the_inventory_says_that_all_hosts
     assert {becomes for _component, becomes in calls} == {False}
 
 
-def test_an_answer_of_a_wrong_type_is_refused(stage: Stage) -> None:
+def test_a_response_of_a_wrong_type_is_refused(stage: Stage) -> None:
     outcome = stage.playbook("site", inventory(), as_options(survey_vars("site.yml", control_plane_resume="maybe")))
     assert outcome.status != 0
     assert "maybe" in outcome.output
     assert changes(outcome) == []
 
 
-def test_an_artifact_that_was_unpacked_in_the_wrong_place_is_told_by_the_playbook_that_is_not_found(
+def test_an_artifact_that_was_unpacked_in_the_wrong_place_is_reported_by_the_playbook_that_is_not_found(
     tmp_path: Path,
 ) -> None:
     """In C(collections) itself, instead of C(collections/ansible_collections/nodecraft/kubeadm)."""

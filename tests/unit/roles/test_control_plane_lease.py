@@ -129,7 +129,7 @@ def test_a_node_that_gets_ready_or_is_busy_is_waited_for(play: Play) -> None:
     assert outcome.hosts("change", API_SERVER) == ["cp1", "cp1"]
 
 
-def test_a_node_that_is_away_for_a_moment_is_asked_again(play: Play) -> None:
+def test_a_node_that_is_away_for_a_moment_is_requested_again(play: Play) -> None:
     outcome = play("changes", "changes", {"api": "nothing", "pods": {"etcd": ["", "gone", ""]}})
     assert outcome.status == 0, outcome.output
     assert outcome.hosts("change", API_SERVER) == ["cp1", "cp2"]

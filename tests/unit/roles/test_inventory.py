@@ -152,7 +152,7 @@ def test_a_variable_of_a_loop_around_a_role_is_the_same_in_plan_and_change(
 
 
 @pytest.mark.parametrize("name", ["site", "rollback", "upgrade_check"])
-def test_tags_that_leave_everything_out_are_told(stage: Stage, name: str) -> None:
+def test_tags_that_leave_everything_out_are_reported(stage: Stage, name: str) -> None:
     outcome = site(stage, "--tags=nodes", w1={"node_kubelet_config": {}}, name=name)
     assert (outcome.status, outcome.calls) == (0, [])
     assert "Nothing of this playbook is run with --tags nodes" in outcome.output

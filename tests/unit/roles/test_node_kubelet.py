@@ -157,7 +157,7 @@ def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None
     assert lines[-1].startswith("Failed: cp1 failed; rolled back: kubelet on cp1; 1 node did not begin.")
 
 
-def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
+def test_a_second_pass_reports_those_that_take_part(play: Play) -> None:
     outcome = play(*ALL, roles=[ROLE, {**ROLE, "when": "inventory_hostname == 'w2'"}], vars=SETTINGS)
     assert outcome.status == 0, outcome.output
     first, second = outcome.reports
@@ -171,7 +171,7 @@ def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
     assert [call["host"] for call in outcome.calls if call["step"] == "query"][-2:] == ["w2", "w2"]
 
 
-def test_a_second_pass_that_fails_is_told_too(play: Play) -> None:
+def test_a_second_pass_that_fails_is_reported_too(play: Play) -> None:
     others = {name: {"stub": {"kubelet": ["changes", "changes", "changes", "rolled_back"]}} for name in ("w1", "w2")}
     in_second = {**ROLE, "when": "inventory_hostname in ['w1', 'w2']"}
     outcome = play("nothing", "changes", "changes", roles=[ROLE, in_second], each=others, vars=SETTINGS)
@@ -198,7 +198,7 @@ def test_a_play_that_does_not_keep_its_hosts_in_sync_is_refused(play: Play) -> N
     )
 
 
-def test_what_is_asked_for_reaches_the_module(play: Play, confirm_url: str) -> None:
+def test_what_is_requested_reaches_the_module(play: Play, confirm_url: str) -> None:
     settings = {
         **SETTINGS,
         "node_kubelet_purge": False,
@@ -223,7 +223,7 @@ def test_what_is_asked_for_reaches_the_module(play: Play, confirm_url: str) -> N
 # ---- a run without control planes ------------------------------------------------------------------------------------
 
 
-def test_a_run_without_control_planes_says_so(stage: Stage) -> None:
+def test_a_run_without_control_planes_is_reported(stage: Stage) -> None:
     node = {"stub": {"kubelet": "changes"}, "stub_api": {"control_planes": ["c1", "c2"]}}
     outcome = stage.play({"workers": {"w1": {**node, "control_plane_feature_gates": {}}}}, roles=[ROLE])
     assert outcome.status == 0, outcome.output
@@ -279,7 +279,7 @@ def test_pods_that_would_not_come_back_keep_every_node_from_a_change(play: Play)
     assert "fatal: [w2]: FAILED! => {" in outcome.output
 
 
-def test_the_next_control_plane_is_asked_where_the_first_cannot_be_reached(stage: Stage) -> None:
+def test_the_next_control_plane_is_queried_where_the_first_cannot_be_reached(stage: Stage) -> None:
     """Ansible counts a host that cannot be reached among the errors, also where a task says to ignore it."""
     planes: Json = {"m1": {"stub_machine": "gone"}, "m2": {}}
     groups: dict[str, Json] = {"kube_control_plane": planes, "kube_node": {"w1": {"stub": {"kubelet": "changes"}}}}

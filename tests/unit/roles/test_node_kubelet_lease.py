@@ -37,7 +37,7 @@ def test_a_lease_is_released_where_the_host_that_acquired_it_is_lost(stage: Stag
     assert leases(outcome) == [("held", "cp1"), ("released", "cp2")]
 
 
-def test_what_another_run_set_meanwhile_is_told(stage: Stage) -> None:
+def test_what_another_run_set_meanwhile_is_reported(stage: Stage) -> None:
     """The module plans again in the turn."""
     host = {"stub": {"kubelet": ["changes", "nothing"]}, "stub_lease": {"held": "overtaken"}}
     outcome = stage.play({"kube_control_plane": {"cp1": host}}, roles=[ROLE])

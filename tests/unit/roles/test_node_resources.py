@@ -35,7 +35,7 @@ def node_calls(outcome: Outcome) -> list[tuple[str, list[str]]]:
 
 
 @pytest.mark.slice
-def test_each_module_is_asked_once_for_all_nodes(play: Play) -> None:
+def test_each_module_is_queried_once_for_all_nodes(play: Play) -> None:
     outcome = play({"node_label": "changes"})
     assert outcome.status == 0, outcome.output
     assert node_calls(outcome) == [(name, ["node-cp1", "node-w1"]) for name in MODULES]

@@ -34,7 +34,7 @@ def fixture_play(stage: Stage) -> Play:
     return play
 
 
-def test_one_host_asks_for_all_as_the_user_that_runs_ansible(play: Play) -> None:
+def test_one_host_requests_all_as_the_user_that_runs_ansible(play: Play) -> None:
     outcome = play(GUARD, become=True)
     assert outcome.status == 0, outcome.output
     (call,) = outcome.calls
@@ -61,7 +61,7 @@ def test_one_host_asks_for_all_as_the_user_that_runs_ansible(play: Play) -> None
     assert max(outcome.tasks.values()) <= 12
 
 
-def test_a_control_plane_asks_with_its_own_admin_conf(stage: Stage) -> None:
+def test_a_control_plane_queries_with_its_own_admin_conf(stage: Stage) -> None:
     groups: Json = {
         "kube_control_plane": {"cp1": {"stub_kubelet_info": "gone"}, "cp2": {"stub_cluster": "b"}},
         "kube_node": {"w1": {"ansible_become": True}},
@@ -74,7 +74,7 @@ def test_a_control_plane_asks_with_its_own_admin_conf(stage: Stage) -> None:
     assert call["arguments"]["cluster"] == {"ca_sha256": "b", "machine_ids": {"cp2": ""}}
 
 
-def test_what_is_asked_for_reaches_the_module(play: Play) -> None:
+def test_what_is_requested_reaches_the_module(play: Play) -> None:
     settings = {
         "state": "absent",
         "name": "other",
@@ -107,7 +107,7 @@ def test_a_failure_ends_the_play_and_is_what_is_reported(play: Play) -> None:
 
 
 @pytest.mark.slice
-def test_the_playbook_asks_once(stage: Stage) -> None:
+def test_the_playbook_queries_once(stage: Stage) -> None:
     outcome = stage.playbook("placement_guard", {"kube_control_plane": {"cp1": GUARD}, "kube_node": {"w1": GUARD}})
     assert outcome.status == 0, outcome.output
     assert [(call["host"], call["step"]) for call in outcome.calls] == [("cp1", "change")]

@@ -31,7 +31,7 @@ def fixture_play(stage: Stage) -> Play:
 
 
 @pytest.mark.slice
-def test_what_is_asked_for_reaches_the_module(play: Play, stage: Stage) -> None:
+def test_what_is_requested_reaches_the_module(play: Play, stage: Stage) -> None:
     stage.environment["K8S_AUTH_KUBECONFIG"] = "/here"
     outcome = play({**SETTINGS, "pod_resize_template": "keep"}, "--become")
     assert outcome.status == 0, outcome.output
@@ -49,7 +49,7 @@ def test_what_is_asked_for_reaches_the_module(play: Play, stage: Stage) -> None:
     assert "Deployment/web: its template differs from its pods" in report
 
 
-def test_a_control_plane_asks_where_the_controller_has_no_credentials(stage: Stage) -> None:
+def test_a_control_plane_queries_where_the_controller_has_no_credentials(stage: Stage) -> None:
     groups: Json = {"kube_control_plane": {"cp1": {"stub_kubelet_info": "gone"}, "cp2": {}}}
     outcome = stage.playbook("resize", groups, variables=SETTINGS)
     assert outcome.status == 0, outcome.output

@@ -95,7 +95,7 @@ def test_a_kubelet_that_is_down_is_repaired_before_the_control_plane_needs_it(st
     assert f"cp1 kubelet: before the change, {PANIC}" in outcome.output
 
 
-def test_without_an_api_server_the_run_says_what_repairs_the_kubelet(stage: Stage) -> None:
+def test_without_an_api_server_the_run_reports_what_repairs_the_kubelet(stage: Stage) -> None:
     down: Json = {"stub": {API: "both", KUBELET: "off"}, "stub_kubelet_problem": PANIC}
     down |= {"stub_nodes": {NODES: "fails"}, "node_resources_node_name": "cp1", **SETTINGS}
     outcome = stage.playbook("site", {"kube_control_plane": {"cp1": down}, "kube_node": {}})
@@ -193,7 +193,7 @@ def test_both_take_two_passes_of_which_the_first_takes_nothing_away(play: Play) 
     assert [each["key"] for each in statistics["node_resources_report"]["w1"]["labels"]["operations"]] == ["a", "c"]
 
 
-def test_a_second_look_at_the_nodes_hides_nothing_of_what_was_changed_there(play: Play) -> None:
+def test_second_observation_of_the_nodes_hides_nothing_of_what_was_changed_there(play: Play) -> None:
     outcome = play("nothing", "off", nodes={"node_label": ["off", "off", "nothing"]})
     assert passes(outcome) == [NODES, KUBELET, NODES]
     assert outcome.statistics["node_resources_report"]["w1"]["labels"]["changed"]

@@ -26,7 +26,7 @@ def test_what_began_and_which_modules_ran_is_counted_for_each_host(stage: Stage)
     assert outcome.tasks == {"w1": 6, "w2": 9}
 
 
-def test_a_call_says_whose_it_is_where_it_runs_and_as_whom(stage: Stage) -> None:
+def test_a_call_reports_whose_it_is_where_it_runs_and_as_whom(stage: Stage) -> None:
     tasks = [{**KUBELET, "delegate_to": "w1", "become": True, "check_mode": True}, KUBELET]
     outcome = stage.play({"kube_node": {"w1": {}, "w2": {}}}, "--limit=w2", tasks=tasks)
     assert outcome.status == 0, outcome.output

@@ -204,7 +204,7 @@ def test_where_no_host_is_reached_ansible_itself_has_the_last_word(stage: Stage)
     assert "ok=0" not in outcome.output.partition("PLAY RECAP")[2] or "unreachable=1" in outcome.output
 
 
-def test_what_all_hosts_are_refused_with_is_told_once(stage: Stage) -> None:
+def test_what_all_hosts_are_refused_with_is_reported_once(stage: Stage) -> None:
     workers: dict[str, Json] = {f"w{number:02}": CHANGES for number in range(1, 40)}
     groups: dict[str, Json] = {"kube_control_plane": {"cp1": CHANGES}, "kube_node": workers}
     stage.environment["ANSIBLE_DISPLAY_OK_HOSTS"] = "false"
@@ -216,6 +216,6 @@ def test_what_all_hosts_are_refused_with_is_told_once(stage: Stage) -> None:
     assert len(lines) - lines.index("Nothing was changed on 40 nodes") == 3
 
 
-def test_a_strategy_that_lets_every_host_end_by_itself_tells_once(stage: Stage) -> None:
+def test_a_strategy_that_lets_every_host_end_by_itself_reports_once(stage: Stage) -> None:
     outcome = stage.play(two(CHANGES), roles=[KUBELET], strategy="free")
     assert outcome.output.splitlines().count("Nothing was changed on 2 nodes") == 1

@@ -25,7 +25,7 @@ def fixture_play(stage: Stage) -> Play:
     return play
 
 
-def test_the_controller_asks_as_its_user_whatever_the_inventory_says_of_all_hosts(stage: Stage) -> None:
+def test_the_controller_queries_as_its_user_whatever_the_inventory_reports_of_all_hosts(stage: Stage) -> None:
     stage.environment["K8S_AUTH_KUBECONFIG"] = "/here"
     becomes = {"ansible_become": True}
     groups: Json = {"kube_control_plane": {"cp1": becomes}, "controllers": {"localhost": becomes}}
@@ -37,7 +37,7 @@ def test_the_controller_asks_as_its_user_whatever_the_inventory_says_of_all_host
 
 
 @pytest.mark.slice
-def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
+def test_what_is_requested_reaches_the_modules(play: Play) -> None:
     variables = {
         **SETTINGS,
         "control_plane_feature_gates": {"A": True},
@@ -83,7 +83,7 @@ def test_a_node_that_cannot_be_checked_keeps_no_other_from_it(play: Play) -> Non
     assert "cp1: nothing vanishes and nothing breaks" in outcome.output
 
 
-def test_where_no_node_can_be_checked_each_says_why(play: Play) -> None:
+def test_where_no_node_can_be_checked_each_reports_why(play: Play) -> None:
     failed = {"stub_upgrade": {"failed": True, "msg": "invalid target"}}
     outcome = play(SETTINGS, failed, failed)
     assert outcome.status != 0
@@ -163,7 +163,7 @@ def test_what_is_accepted_by_name_passes(play: Play, names: t.Any) -> None:
     assert "not rehearsed, and accepted: etcd on cp1" in outcome.output
 
 
-def test_unknown_name_is_refused_before_a_node_is_asked(play: Play) -> None:
+def test_unknown_name_is_refused_before_a_node_is_queried(play: Play) -> None:
     outcome = play({**SETTINGS, "upgrade_check_accept_unrehearsed": "all"}, None, UNREHEARSED)
     assert outcome.status != 0
     assert "invalid upgrade_check_accept_unrehearsed all: must be names" in outcome.output

@@ -64,7 +64,7 @@ def test_only_options_of_apt_that_belong_to_the_site_are_handed_over() -> None:
     assert bare_rules.apt_options("\n".join([*ours, *others])) == "".join(f"{line}\n" for line in ours)
 
 
-def test_a_package_is_installed_when_dpkg_says_so() -> None:
+def test_a_package_is_installed_when_dpkg_reports_it() -> None:
     status = (
         "Package: git\nStatus: install ok installed\nDescription: fast\n Package: none\n\n"
         "Package: gone\nStatus: deinstall ok config-files\n\n"

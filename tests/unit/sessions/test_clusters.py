@@ -51,7 +51,7 @@ def test_a_name_with_a_space_is_not_that_of_another_lab() -> None:
     assert session.variables == {"lab_name": "sre 2"}
 
 
-def test_nothing_but_what_is_asked_for_is_handed_over() -> None:
+def test_nothing_but_what_is_requested_is_handed_over() -> None:
     session = FakeSession()
     start_lab(t.cast(t.Any, session), {**LAB, "K8S": "1.37 lab_name=other"}, "--check")
     assert session.variables == {

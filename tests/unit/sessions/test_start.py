@@ -57,7 +57,7 @@ def test_a_failed_download_is_recognized(message: str) -> None:
 
 
 @pytest.mark.parametrize("message", FULL_DISK)
-def test_a_full_disk_is_recognized_and_the_room_is_told(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_recognized_and_the_room_is_reported(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: mock.Mock(free=start.FULL - 1))
     advice = start.find_cause(message)
     assert advice.startswith("The disk is full (")
@@ -84,7 +84,7 @@ def unable(*_args: object, **_options: object) -> t.NoReturn:
     raise FileNotFoundError(2, "No usable temporary directory found")
 
 
-def test_to_look_at_a_full_disk_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_to_observe_a_full_disk_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", unable)
     monkeypatch.delenv("TMPDIR", raising=False)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: mock.Mock(free=0))
@@ -113,7 +113,7 @@ class Entry:
 
 
 @pytest.mark.parametrize("status", [1, 2])
-def test_an_end_that_cannot_be_explained_is_told_all_the_same(
+def test_an_end_that_cannot_be_explained_is_reported_all_the_same(
     status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", unable)
@@ -122,7 +122,7 @@ def test_an_end_that_cannot_be_explained_is_told_all_the_same(
     assert capsys.readouterr().err.startswith(f"make lab-up ended with status {status}. A program found no space")
 
 
-def test_a_mistake_that_the_log_cannot_take_is_told_all_the_same(
+def test_a_mistake_that_the_log_cannot_take_is_reported_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def body(*_: object) -> int:
@@ -133,7 +133,7 @@ def test_a_mistake_that_the_log_cannot_take_is_told_all_the_same(
     assert capsys.readouterr().err.startswith("make lab-up broke off by a mistake of its own.")
 
 
-def test_an_entry_that_was_interrupted_says_so(
+def test_an_entry_that_was_interrupted_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def body(_entry: str, log: t.TextIO) -> int:
@@ -171,7 +171,7 @@ def interrupted(*_: object) -> t.NoReturn:
     ],
     ids=["slow", "network", "silent"],
 )
-def test_the_last_line_after_an_interruption_says_what_is_left(
+def test_the_last_line_after_an_interruption_reports_what_is_left(
     entry: str,
     podman: str,
     message: str,
@@ -189,7 +189,7 @@ def test_the_last_line_after_an_interruption_says_what_is_left(
     assert "make lab-down LAB=sre removes it." in last
 
 
-def test_after_an_interruption_a_compiler_that_goes_on_is_told(
+def test_after_an_interruption_a_compiler_that_goes_on_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stand_in(tmp_path, "podman", "", monkeypatch)
@@ -256,7 +256,7 @@ def test_a_place_that_venv_refuses_is_named(
     ids=["of another user", "no clone"],
 )
 @pytest.mark.parametrize("entry", ["test", "test-lint", "test-bare", "release"])
-def test_a_clone_whose_files_git_does_not_tell_is_named_before_anything_is_written(
+def test_a_clone_whose_files_git_does_not_report_is_named_before_anything_is_written(
     entry: str,
     init: bool,
     sentence: str,

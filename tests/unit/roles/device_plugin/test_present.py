@@ -82,7 +82,7 @@ def test_ours_is_deployed_hardened_and_verified(play: Play) -> None:
 
 
 @pytest.mark.parametrize("state", ["present", "absent"])
-def test_a_control_plane_that_is_named_asks_as_root_with_its_own_admin_conf(stage: Stage, state: str) -> None:
+def test_a_control_plane_that_is_named_queries_as_root_with_its_own_admin_conf(stage: Stage, state: str) -> None:
     workers: Json = {name: {"device_plugin_node_name": f"node-{name}"} for name in ("w1", "w2")}
     variables = {**OURS, "device_plugin_api_host": "cp1", "device_plugin_state": state}
     outcome = stage.play(

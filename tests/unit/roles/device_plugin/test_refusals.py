@@ -7,7 +7,7 @@ from __future__ import annotations
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import OURS, D, Play
 
 
-def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything_is_asked(play: Play) -> None:
+def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything_is_queried(play: Play) -> None:
     """The plugin's own reader refuses that, on the controller."""
     config = {"resources": [{"name": D, "discover": [{"fake": {"count": "x"}}], "preference": "best"}]}
     outcome = play({**OURS, "device_plugin_config": config, "device_plugin_expected": []})

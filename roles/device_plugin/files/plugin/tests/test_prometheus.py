@@ -320,7 +320,7 @@ def test_the_dashboard_and_the_guide_name_the_metrics_of_the_pages(tmp_path: Pat
     assert {name for name in named if name.startswith("device_plugin_")} - OPTIONS <= families
 
 
-def test_the_pod_monitor_of_the_guide_says_the_same() -> None:
+def test_the_pod_monitor_of_the_guide_matches() -> None:
     jobs = documented("scrape_configs")["scrape_configs"]
     endpoints = documented("PodMonitor")["spec"]["podMetricsEndpoints"]
     assert (

@@ -71,7 +71,7 @@ def test_a_client_that_was_refused_before_is_not_verified(node: FakeNode, status
     assert (result["notes"], result["proof"]["unverified"]) == ([], [limit])
 
 
-def test_an_api_server_that_was_down_has_to_answer(node: FakeNode) -> None:
+def test_an_api_server_that_was_down_has_to_respond(node: FakeNode) -> None:
     """A repair that lets no client in is none."""
     node.kubelet.enabled = False
     node.kubelet.kill(node.kubelet.instances[0])

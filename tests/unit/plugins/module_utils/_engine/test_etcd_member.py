@@ -101,7 +101,7 @@ def test_a_member_that_became_a_cluster_of_its_own_is_restored(
     assert "another cluster than before: member 11, 12 is not in it" in result["reason"]
 
 
-def test_an_address_at_which_another_member_answers_tells_nothing(
+def test_an_address_at_which_another_member_responds_reports_nothing(
     node: FakeNode, client: dict[str, str], member: FakeEtcd
 ) -> None:
     assert member.members is not None
@@ -163,7 +163,7 @@ def test_what_was_so_before_is_no_part_of_the_proof(node: FakeNode, client: dict
 
 
 @pytest.mark.parametrize(("alarms", "outcome"), [({"10": "NOSPACE"}, COMMITTED), ({}, ROLLED_BACK)])
-def test_what_a_member_that_was_down_could_not_tell_is_judged_by_its_alarms(
+def test_what_a_member_that_was_down_could_not_report_is_judged_by_its_alarms(
     node: FakeNode, client: dict[str, str], member: FakeEtcd, alarms: dict[str, str], outcome: str
 ) -> None:
     member.accepts_writes, member.alarms = False, alarms
@@ -172,7 +172,7 @@ def test_what_a_member_that_was_down_could_not_tell_is_judged_by_its_alarms(
     assert node.change(watch=sides)["outcome"] == outcome
 
 
-def test_of_another_component_nothing_is_asked(node: FakeNode, member: FakeEtcd) -> None:
+def test_of_another_component_nothing_is_queried(node: FakeNode, member: FakeEtcd) -> None:
     result = node.change()
     assert result["outcome"] == COMMITTED
     assert result["proof"]["etcd"] is None
@@ -183,7 +183,7 @@ def test_the_key_is_one_of_our_own() -> None:
     assert PROOF_KEY == "nodecraft-kubeadm/proof"
 
 
-def test_what_cannot_be_asked_says_why(client: dict[str, str], member: FakeEtcd) -> None:
+def test_what_cannot_be_queried_reports_why(client: dict[str, str], member: FakeEtcd) -> None:
     with pytest.raises(EtcdError, match="No such file"):
         EtcdCluster({**client, "key": "/none"})  # type: ignore[typeddict-item]
     member.alarms = None

@@ -63,7 +63,7 @@ def test_a_link_in_the_place_of_the_temporary_file_is_not_followed(tmp_path: Pat
     assert (tmp_path / "other").read_bytes() == b"untouched"
 
 
-def test_the_last_look_before_the_rename_can_stop_it(tmp_path: Path) -> None:
+def test_the_last_check_before_the_rename_can_stop_it(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"old")
     seen: list[list[str]] = []
@@ -115,7 +115,7 @@ def test_json_of_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", b'"x"', "null", "{"])
-def test_what_is_no_object_of_json_is_no_answer(text: str | bytes) -> None:
+def test_what_is_no_object_of_json_is_no_response(text: str | bytes) -> None:
     with pytest.raises(ValueError, match=r"no object|Expecting"):
         json_object(text)
     assert json_object(b'{"a": 1}') == {"a": 1}

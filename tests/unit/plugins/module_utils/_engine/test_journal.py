@@ -78,7 +78,7 @@ DAMAGES: dict[str, Damage] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_restore_uses_the_second_copy_and_says_so(node: FakeNode, damage: Damage) -> None:
+def test_a_restore_uses_the_second_copy_and_is_reported(node: FakeNode, damage: Damage) -> None:
     node.prepare()
     first, second = copies(node)
     assert first.read_bytes() == second.read_bytes()
@@ -237,7 +237,7 @@ def test_what_another_version_wrote_is_never_pruned(tmp_path: Path) -> None:
     assert len(history_ids(str(tmp_path))) == 1 + KEEP_HISTORY
 
 
-def test_a_closed_transaction_that_does_not_say_how_it_ended_is_damaged() -> None:
+def test_a_closed_transaction_that_does_not_report_how_it_ended_is_damaged() -> None:
     journal: t.Any = {"name": "etcd", "id": "0001", "result": None}
     with pytest.raises(Damaged, match="the journal of etcd from 0001 is damaged"):
         result_of(journal)

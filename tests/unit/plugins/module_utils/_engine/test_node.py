@@ -91,7 +91,7 @@ def test_the_tail_of_a_log_without_the_runtimes_columns(tmp_path: Path) -> None:
     assert read_log_tail(str(tmp_path / "none")) == []
 
 
-def test_answers_to_probes_leave_room_for_the_cause(tmp_path: Path) -> None:
+def test_responses_to_probes_leave_room_for_the_cause(tmp_path: Path) -> None:
     path = tmp_path / "0.log"
     cause = "E1127 06:31:02.000001       1 reflector.go:205] Failed to watch: connection refused"
     probe = 'I1127 06:31:02.100001       1 httplog.go:135] "HTTP" verb="GET" URI="/readyz" latency="1ms" resp=500'

@@ -65,7 +65,7 @@ def test_the_kubelets_word_is_about_this_container(mirror_pod: Json, ok: bool) -
     )
 
 
-def test_without_a_process_nothing_is_asked() -> None:
+def test_without_a_process_nothing_is_queried() -> None:
     assert check_probes(pod(CONTAINER, ready=True), None) == (False, "exec probe: there is no process")
 
 
@@ -77,7 +77,7 @@ def test_a_word_that_is_not_heard_is_missed_where_it_was_heard_before(demanded: 
     )
 
 
-def test_of_grpc_the_port_is_looked_at_then(served_web: Web) -> None:
+def test_of_grpc_the_port_is_observed_then(served_web: Web) -> None:
     listening = t.cast(Probe, {"kind": "grpc", "host": "127.0.0.1", "port": served_web.port})
     silent = t.cast(Probe, {"kind": "grpc", "host": "127.0.0.1", "port": 1})
     assert check_probes(None, PROCESS, listening)[0] is None
@@ -92,7 +92,7 @@ def local_probe(port: int, network: str) -> Probe:
     return t.cast(Probe, {"kind": "tcp", "host": "127.0.0.1", "port": port, "network": network})
 
 
-def test_probe_without_host_asks_address_of_node(served_web: Web) -> None:
+def test_probe_without_host_queries_address_of_node(served_web: Web) -> None:
     """The component listens at the local address alone."""
     probe = local_probe(served_web.port, "host")
     local, other = ({"status": {"podIP": address}} for address in ("127.0.0.1", "127.0.0.2"))

@@ -182,7 +182,7 @@ def test_nothing_is_written_where_the_former_process_cannot_be_matched(node: Fak
     assert f"{NAME} has an unknown state: {NAME} runs in the node's network (PID {pid})" in result["reason"]
 
 
-def test_what_cannot_be_matched_later_is_not_said_to_be_down(node: FakeNode) -> None:
+def test_what_cannot_be_matched_later_is_not_reported_to_be_down(node: FakeNode) -> None:
     node.prepare(watch=WATCH)
     node.once(WAITING, lambda: node.clock.watchers.append(lambda: hide_pods(node)))
     result = node.run()

@@ -123,7 +123,7 @@ def test_metrics_that_are_not_served_are_no_gates(tmp_path: Path, web: Web) -> N
 # ---- the credential --------------------------------------------------------------------------------------------------
 
 
-def test_api_server_is_asked_with_the_nodes_certificate(tmp_path: Path, secure: Web) -> None:
+def test_api_server_is_queried_with_the_nodes_certificate(tmp_path: Path, secure: Web) -> None:
     path = tmp_path / "kubelet.conf"
     (tmp_path / "ca").write_text(CERTIFICATE_PEM, encoding="ascii")
     fields = ("certificate-authority: ca", "tls-server-name: unit-tests")

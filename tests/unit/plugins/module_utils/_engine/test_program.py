@@ -21,7 +21,7 @@ def test_the_program_without_a_journal_ends_well(tmp_path: Path) -> None:
     assert main(["engine.pyz", str(tmp_path)]) == 0
 
 
-def test_the_program_says_why_it_cannot_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_program_reports_why_it_cannot_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "journal.json").write_text("{", encoding="ascii")
     assert main(["engine.pyz", str(tmp_path)]) == STUCK
     assert "journal.json is damaged" in capsys.readouterr().err

@@ -86,7 +86,7 @@ def test_a_component_without_an_http_probe_has_no_metrics_to_read(node: FakeNode
 # ---- what is not verified --------------------------------------------------------------------------------------------
 
 
-def test_what_the_journal_says_cannot_be_verified_is_in_the_proof(node: FakeNode) -> None:
+def test_what_the_journal_reports_cannot_be_verified_is_in_the_proof(node: FakeNode) -> None:
     assert node.change(watch={"unverified": ["whether it answers its administrator"]})["proof"]["unverified"] == [
         "whether it answers its administrator"
     ]

@@ -87,7 +87,7 @@ def test_a_kubelet_that_reaches_no_api_server_is_not_ready_by_its_socket(unit: F
     assert unit.change(wait_timeout=20)["outcome"] == ROLLED_BACK
 
 
-def test_a_kubelet_without_a_socket_is_known_by_its_lease_and_says_so(unit: FakeUnit) -> None:
+def test_a_kubelet_without_a_socket_is_known_by_its_lease_and_is_reported(unit: FakeUnit) -> None:
     unit.writes_conditions, unit.socket = False, None
     result = unit.change()
     assert result["outcome"] == COMMITTED

@@ -55,7 +55,7 @@ def test_empty_file_of_an_authority_is_not_that_of_the_system() -> None:
             t.cast("t.Any", make)(b"")
 
 
-def test_password_of_a_key_is_not_asked_for_at_a_terminal(pair: Pair, tmp_path: Path) -> None:
+def test_password_of_a_key_is_not_requested_at_a_terminal(pair: Pair, tmp_path: Path) -> None:
     (tmp_path / "me.crt").write_bytes(pair.certificate)
     encrypt = ["openssl", "pkcs8", "-topk8", "-passout", "pass:secret", "-out", str(tmp_path / "me.key")]
     subprocess.run(encrypt, input=pair.key, check=True)

@@ -298,7 +298,7 @@ def test_probes_and_metrics_show_the_certificate_and_verify_nothing(
     assert read_gates(metrics) == ({}, "")
 
 
-def test_probe_with_a_key_that_has_a_password_says_so(pki: Pki, connect: t.Callable[[Connection], Site]) -> None:
+def test_probe_with_a_key_that_has_a_password_is_reported(pki: Pki, connect: t.Callable[[Connection], Site]) -> None:
     site = connect(pki.encrypted("pkcs8", "-topk8"))
     site.write()
     pair = {"certificate": str(site.directory / "me.crt"), "key": str(site.directory / "me.key")}

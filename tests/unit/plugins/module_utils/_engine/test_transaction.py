@@ -65,7 +65,7 @@ def test_the_figures_of_a_change(node: FakeNode) -> None:
     assert result["ended"].endswith("Z")
 
 
-def test_the_steps_are_told_in_words(node: FakeNode) -> None:
+def test_the_steps_are_reported_in_words(node: FakeNode) -> None:
     node.change()
     assert node.messages == [
         "stops",

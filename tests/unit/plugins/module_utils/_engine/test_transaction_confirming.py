@@ -48,7 +48,7 @@ def test_a_word_from_outside_commits_at_once(node: FakeNode) -> None:
     assert not (node.state / CONFIRMED).exists()
 
 
-def test_a_change_that_needs_no_word_says_so(node: FakeNode) -> None:
+def test_a_change_that_needs_no_word_is_reported(node: FakeNode) -> None:
     assert node.change()["confirmed"] is None
 
 

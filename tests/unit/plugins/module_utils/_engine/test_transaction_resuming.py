@@ -189,7 +189,7 @@ def test_outage_that_the_first_engine_saved_goes_on_in_the_second(node: FakeNode
     assert node.run()["outage_seconds"] == pytest.approx(20 + 5, abs=3)
 
 
-def test_a_change_that_had_not_begun_before_a_reboot_is_dropped(node: FakeNode) -> None:
+def test_a_change_that_had_not_started_before_a_reboot_is_dropped(node: FakeNode) -> None:
     node.prepare(boot="another boot")
     assert node.run()["outcome"] == ABORTED
     assert node.manifest.read_text(encoding="utf-8") == OLD

@@ -91,6 +91,6 @@ def test_without_a_change_nothing_needs_to_be_reached(
     assert run(monkeypatch, module_result, problem="503") == (module_result, [True])
 
 
-def test_without_confirm_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_confirm_nothing_is_queried(monkeypatch: pytest.MonkeyPatch) -> None:
     module_result = {"static_pods": {"etcd": plan("etcd", changed=True)}}
     assert run(monkeypatch, module_result, problem="503", confirm=False) == (module_result, [False])

@@ -171,7 +171,7 @@ def test_a_host_that_is_repaired_passes_the_question_on() -> None:
 
 
 @pytest.mark.parametrize("hosts", [{"cp1": host("cp1", NOTHING)}, {"cp1": host("cp1", control_plane_lease=False)}])
-def test_no_lease_is_asked_for_without_a_change_unless_one_is_desired(hosts: dict[str, Json]) -> None:
+def test_no_lease_is_requested_without_a_change_unless_one_is_desired(hosts: dict[str, Json]) -> None:
     its_pass = FakePass(hosts, result=ACQUIRED)
     assert not its_pass.run_step("decide")["lease"]["held"]
     assert its_pass.module_calls == []
@@ -192,7 +192,7 @@ def test_without_the_lease_the_step_fails_for_all() -> None:
     assert found["msg"].startswith("Nothing was changed on cp1: no answer. To continue")
 
 
-def test_a_lease_that_is_looked_at_is_not_held() -> None:
+def test_a_lease_that_is_observed_is_not_held() -> None:
     its_pass = FakePass(two(), result={**ACQUIRED, "taken_over_from": "them"})
     found = its_pass.run_step("decide", plan_only=True)
     assert (found["lease"]["held"], found["warnings"]) == (False, ["the Lease would be taken over from them."])
@@ -292,7 +292,7 @@ def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired
     assert (decided.get("failed"), decided["turns"], decided["plan_only"]) == (None, [], True)
 
 
-def test_a_host_whose_kubelet_does_not_work_counts_as_one_that_cannot_be_asked() -> None:
+def test_a_host_whose_kubelet_does_not_work_counts_as_one_that_cannot_be_queried() -> None:
     result: Json = {"static_pods": [observed("kube-apiserver")], "kubelet_problem": PROBLEM}
     observed_pods = FakePass({name: host(name) for name in ("cp1", "cp2")}, result=result).run_step("observe")
     assert (observed_pods.get("static_pods"), observed_pods["msg"]) == (None, PROBLEM)
@@ -322,7 +322,7 @@ def test_what_an_earlier_run_left_is_acknowledged_by_the_host_itself() -> None:
     assert its_pass.module_calls[-1] == ("node_transaction", {"name": API_SERVER, "id": "7"})
 
 
-def test_a_host_is_asked_for_another() -> None:
+def test_a_host_is_requested_another() -> None:
     pods = [{**observed("etcd", "starts"), "env": ["A"]}]
     its_pass = FakePass(two(), result={"static_pods": pods})
     its_pass.delegate_host = "cp2"
@@ -340,7 +340,7 @@ def test_a_host_is_asked_for_another() -> None:
         ({}, "no answer"),
     ],
 )
-def test_a_host_that_does_not_answer_is_waited_for(result: Json, message: str) -> None:
+def test_a_host_that_does_not_respond_is_waited_for(result: Json, message: str) -> None:
     found = FakePass(two(), result=result).run_step("observe")
     assert (found.get("static_pods"), found["msg"], found["awaited"]) == (None, message, ["cp1"])
 
@@ -374,7 +374,7 @@ def test_a_turn_needs_the_lease_where_it_is_wanted(lease: bool, held: bool) -> N
         assert its_pass.run_step("turn")["changes"]
 
 
-def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
+def test_the_host_that_reports_releases_the_lease_and_reports_all() -> None:
     its_pass = decided(FakePass(two(), result=ACQUIRED))
     done = {"changed": True, "rehearsal": {"verdict": "accepted", "seconds": 0}, "failed": True, "msg": "bad"}
     its_pass._hosts["cp1"] = after_turn(its_pass.hosts()["cp1"], done)
@@ -396,7 +396,7 @@ def test_the_host_that_speaks_releases_the_lease_and_tells_of_all() -> None:
     assert summary["ansible_stats"]["data"]["control_plane_report"].keys() == {"cp1", "cp2"}
 
 
-def test_a_host_that_decided_nothing_tells_of_its_own_plan_alone() -> None:
+def test_a_host_that_decided_nothing_reports_its_own_plan_alone() -> None:
     found = FakePass(two()).run_step("end")
     assert found["why"] == found["report"][API_SERVER]["msg"] == "Not changed, because the run ended before."
     assert found["lines"] == []

@@ -64,7 +64,7 @@ def test_all_are_planned_and_then_changed_one_after_the_other(forks: int) -> Non
     assert [call.on for call in found.play.calls("static_pod_info")] == ["cp1", "cp2", "cp3"]
 
 
-def test_a_second_pass_tells_of_those_that_take_part() -> None:
+def test_a_second_pass_reports_those_that_take_part() -> None:
     found = role_run(None, None)
     found.run()
     found.run(skipped_by=["cp1"])
@@ -105,7 +105,7 @@ def test_a_failure_leaves_later_nodes_untouched_and_its_mark(how: Json, ending: 
 
 
 @pytest.mark.parametrize("forks", [1, 5])
-def test_a_node_that_was_lost_and_goes_on_is_told_of_by_another(forks: int) -> None:
+def test_a_node_that_was_lost_and_goes_on_is_reported_of_by_another(forks: int) -> None:
     """With ignore_unreachable it comes to its end, before the host that reports for all."""
     found = role_run(None, None, changes={"cp1": GONE}, forks=forks, ignores_errors=True, ignores_unreachable=True)
     found.run()
@@ -130,7 +130,7 @@ def test_nothing_is_changed_behind_a_failure_that_is_ignored() -> None:
         plan("cp1", cluster={"ca_sha256": "b", "server": "https://b:6443", "machine_id": ""}),
     ],
 )
-def test_what_a_plan_says_keeps_every_node_from_a_change(bad: Json, ignores_errors: bool) -> None:
+def test_what_a_plan_reports_keeps_every_node_from_a_change(bad: Json, ignores_errors: bool) -> None:
     found = run(None, None, plans={"cp1": bad}, ignores_errors=ignores_errors)
     assert (found.changed, lease_calls(found)) == ([], [])
 
@@ -172,7 +172,7 @@ def test_variables_that_cannot_be_used(each: Json, step: str, words: str) -> Non
     assert found.changed == []
 
 
-def test_texts_are_taken_for_what_they_say() -> None:
+def test_texts_are_taken_for_what_they_state() -> None:
     texts = {
         "control_plane_lease_takeover": "yes",
         "control_plane_resume": "true",
@@ -211,7 +211,7 @@ def test_the_lease_is_acquired_for_the_changes_and_renewed_before_each_turn() ->
     assert len({call.arguments["holder"] for call in found.play.calls("rollout_lease")}) == 1
 
 
-def test_who_has_its_turn_does_not_ask_while_another_can() -> None:
+def test_who_has_its_turn_does_not_query_while_another_can() -> None:
     assert lease_calls(run(None, None)) == [("held", "cp1"), ("held", "cp2"), ("held", "cp1"), ("released", "cp1")]
     assert {on for _state, on in lease_calls(run(None))} == {"cp1"}
     assert {on for _state, on in lease_calls(run(DOWN, NOTHING))} == {"cp2"}
@@ -220,14 +220,14 @@ def test_who_has_its_turn_does_not_ask_while_another_can() -> None:
     }
 
 
-def test_one_that_takes_no_part_may_ask_too() -> None:
+def test_one_that_takes_no_part_may_query_too() -> None:
     found = run(None, groups={"kube_control_plane": ["cp9", "cp1"]})
     assert lease_calls(found) == [("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
     named = run(None, groups={"masters": ["cp1"]}, variables={"control_plane_api_host": "bastion"})
     assert {on for _state, on in lease_calls(named)} == {"bastion"}
 
 
-def test_a_host_without_the_role_that_is_no_control_plane_of_the_inventory_does_not_ask() -> None:
+def test_a_host_without_the_role_that_is_no_control_plane_of_the_inventory_does_not_query() -> None:
     found = role_run(None, None, groups={})
     found.run(skipped_by=["cp1"])
     assert (found.changed, {on for _state, on in lease_calls(found)}) == (["cp2"], {"cp2"})
@@ -239,7 +239,7 @@ def test_no_lease_without_a_change_unless_one_is_desired() -> None:
     assert (found.changed, [call.module for call in found.play.all_calls]) == (["cp1"], ["node_transaction"])
 
 
-def test_check_mode_only_looks_at_it() -> None:
+def test_check_mode_only_observes_it() -> None:
     found = run(None, None, check_mode=True, results=by_state(held={"taken_over_from": "them"}))
     assert found.failures == {}
     assert [call.dry for call in found.play.calls("rollout_lease")] == [True]
@@ -283,7 +283,7 @@ def test_a_host_that_failed_in_check_mode_does_not_fail_once_more_for_what_is_pe
         (DOWN, ["cp1", "cp2"], True),
     ],
 )
-def test_where_no_api_answers_one_alone_or_a_repair_goes_on(pods: Json, groups: list[str], goes_on: bool) -> None:
+def test_where_no_api_responds_one_alone_or_a_repair_goes_on(pods: Json, groups: list[str], goes_on: bool) -> None:
     found = run(pods, groups={"kube_control_plane": groups}, results={"rollout_lease": SILENT})
     assert found.changed == (["cp1"] if goes_on else [])
     if goes_on:
@@ -310,7 +310,7 @@ def change(before: t.Any, after: t.Any, key: str = "v") -> Json:
     return {API_SERVER: pod({"field": "args", "key": key, "before": before, "after": after}, **REHEARSED)}
 
 
-def test_what_another_run_set_meanwhile_is_told() -> None:
+def test_what_another_run_set_meanwhile_is_reported() -> None:
     """cp1 and cp2: what is taken back, with and without an earlier plan. cp3: what the other run did for this one. cp4: none of its business."""
     plans = {
         "cp1": [plan("cp1", change(None, "4")), plan("cp1", change("6", "4"))],
@@ -420,7 +420,7 @@ def test_a_node_that_gets_ready_is_waited_for() -> None:
     assert run(None, NOTHING, plans=plans, results={"static_pod_info": result}).changed == ["cp1"]
 
 
-def test_a_node_that_is_lost_while_it_is_asked_ends_the_rollout() -> None:
+def test_a_node_that_is_lost_while_it_is_queried_ends_the_rollout() -> None:
     found = run(None, None, None, results={"static_pod_info": lambda call: GONE if call.on == "cp3" else READY})
     assert found.changed == ["cp1"]
     assert "cp3 could not be checked (gone)" in found.failures["cp2 turn"]

@@ -108,7 +108,7 @@ def test_a_failed_change_keeps_it_from_being_verified() -> None:
     assert "args v" not in found.lines
 
 
-def test_what_the_writer_says_against_it_fails_the_run() -> None:
+def test_what_the_writer_reports_against_it_fails_the_run() -> None:
     found = run(written={"failed": True, "msg": "it was changed meanwhile"})
     assert "it was changed meanwhile" in " ".join(found.failures.values())
 
@@ -135,7 +135,7 @@ def test_what_stands_there_already_is_neither_verified_nor_a_reason_for_the_leas
 
 
 @pytest.mark.parametrize("persists", [True, False])
-def test_a_playbook_is_told_that_it_is_to_be_written(persists: bool) -> None:
+def test_a_playbook_is_reported_that_it_is_to_be_written(persists: bool) -> None:
     found = role_run(persists=persists)
     found.is_plan_only = True
     found.play.hostvars["cp1"]["__play_begin"] = {"named": ["control_plane_components"]}
@@ -162,7 +162,7 @@ def test_a_run_with_diff_shows_the_difference(diff: bool) -> None:
     assert ("+  - name: v" in run(diff=diff).summary["lines"]) is diff
 
 
-def test_the_loss_of_encryption_is_told_first() -> None:
+def test_the_loss_of_encryption_is_reported_first() -> None:
     found = run(ON, key="encryption-provider-config", persists=False)
     # Behind what was changed.
     first = next(line for line in found.summary["lines"] if not line.startswith(("Changed: ", "  cp1, cp2  ")))

@@ -69,7 +69,7 @@ def run(variables: Json, **more: t.Any) -> DevicePlugin:
     return found
 
 
-def test_one_host_asks_for_all_before_and_after() -> None:
+def test_one_host_requests_all_before_and_after() -> None:
     found = run(OURS)
     assert found.failures == {}
     decided = found.result("decide", "w1")
@@ -144,7 +144,7 @@ def test_a_node_that_does_not_offer_it_fails_the_role() -> None:
     ]
 
 
-def test_a_look_that_fails_afterwards_says_that_it_is_deployed() -> None:
+def test_a_check_that_fails_afterwards_reports_that_it_is_deployed() -> None:
     result = plugin_info(NAMESPACE)
     results: dict[str, ModuleResult] = {
         "device_plugin_info": lambda call: (
@@ -157,7 +157,7 @@ def test_a_look_that_fails_afterwards_says_that_it_is_deployed() -> None:
     assert message == f"{OWN}/{OWN} was deployed, but what the nodes advertise is not known: no answer of the API"
 
 
-def test_warnings_of_what_was_written_are_told() -> None:
+def test_warnings_of_what_was_written_are_reported() -> None:
     several = {"changed": True, "results": [{"result": {"results": [{"warnings": ["old API"]}]}}]}
     assert run(OURS, change=several).result("end", "w1")["warnings"] == ["old API"]
 
@@ -185,7 +185,7 @@ def test_warnings_of_what_was_written_are_told() -> None:
         ({"device_plugin_api_host": "w2", "ansible_become": True}, {}, {"host": "w2", "become": True}, {}),
     ],
 )
-def test_who_asks_with_whose_credentials(variables: Json, groups: Json, api: Json, environment: Json) -> None:
+def test_who_queries_with_whose_credentials(variables: Json, groups: Json, api: Json, environment: Json) -> None:
     settings = role_run({**OURS, **variables}, groups=groups)
     settings.run()
     decided = settings.play.calls("device_plugin_info")[0]
@@ -216,7 +216,7 @@ def test_what_could_not_be_deployed_is_refused(variables: Json, words: str) -> N
     assert (found.play.all_calls, found.changed) == ([], [])
 
 
-def test_all_that_keeps_it_from_being_deployed_is_told_at_once() -> None:
+def test_all_that_keeps_it_from_being_deployed_is_reported_at_once() -> None:
     own = {
         "device_plugin_image": "x:1",
         "device_plugin_files": {"a": "b"},
@@ -234,7 +234,7 @@ def test_all_that_keeps_it_from_being_deployed_is_told_at_once() -> None:
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything_is_asked(check_mode: bool) -> None:
+def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything_is_queried(check_mode: bool) -> None:
     found = role_run(OURS, check_mode=check_mode)
     found.play.controller.exec_result = (2, b"", b"/dev/stdin: line 6: count: is 'x'")
     found.run()
@@ -246,7 +246,7 @@ def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything
     assert found.play.controller.cwd.endswith("device_plugin/files/plugin/src")
 
 
-def test_a_controller_that_cannot_read_the_configuration_says_what_it_needs() -> None:
+def test_a_controller_that_cannot_read_the_configuration_reports_what_it_needs() -> None:
     found = role_run(OURS)
     found.play.controller.exec_result = (1, b"", b"Traceback\nTypeError: too old")
     found.run()
@@ -260,7 +260,7 @@ def test_a_controller_that_cannot_read_the_configuration_says_what_it_needs() ->
         ({"w3": {"device_plugin_pod_resources_token": "geheim"}}, "device_plugin_pod_resources_token"),
     ],
 )
-def test_hosts_that_ask_for_different_things_are_refused(each: Json, name: str) -> None:
+def test_hosts_that_request_different_things_are_refused(each: Json, name: str) -> None:
     found = run(OURS, each=each)
     assert f"so {name} must be the same for all" in found.failures["w1 decide"]
     assert (found.play.all_calls, "geheim" in str(found.play.hostvars["w3"]["__device_plugin_begin"])) == ([], False)
@@ -294,7 +294,9 @@ def test_names_of_nodes_and_of_other_variables_may_differ() -> None:
         ),
     ],
 )
-def test_what_the_cluster_says_against_it_is_heard_before_anything_is_written(result: ModuleResult, words: str) -> None:
+def test_what_the_cluster_reports_against_it_is_heard_before_anything_is_written(
+    result: ModuleResult, words: str
+) -> None:
     found = run(OURS, results={"device_plugin_info": result})
     assert words in found.failures["w1 decide"]
     assert (found.changed, list(found.failures)) == ([], ["w1 decide"])
@@ -321,7 +323,7 @@ def test_a_token_is_kept_in_a_secret_and_the_devices_of_pods_are_shared() -> Non
     assert "geheim" not in str(decided)
 
 
-def test_devices_that_are_handed_out_by_cdi_are_asked_for() -> None:
+def test_devices_that_are_handed_out_by_cdi_are_requested() -> None:
     resource = {**OURS["device_plugin_config"]["resources"][0], "container": {"cdi": True}}
     found = run({**OURS, "device_plugin_config": {"resources": [resource]}})
     assert (found.result("decide", "w1")["cdi"], found.play.calls("device_plugin_info")[0].arguments["cdi"]) == (
@@ -344,7 +346,7 @@ def test_an_image_is_loaded_where_the_plugin_goes_and_is_missing() -> None:
     assert [call.arguments for call in found.play.calls("node_image")] == [{"name": OURS["device_plugin_image"]}] * 2
 
 
-def test_a_node_that_does_not_say_its_name_is_asked() -> None:
+def test_a_node_that_does_not_report_its_name_is_queried() -> None:
     results: dict[str, ModuleResult] = {"kubelet_info": {"node": "node-w2"}}
     each = {"w2": {"device_plugin_node_name": ""}}
     found = run(ARCHIVE, results=results, each=each)
@@ -353,7 +355,7 @@ def test_a_node_that_does_not_say_its_name_is_asked() -> None:
 
 
 @pytest.mark.parametrize("module", ["kubelet_info", "node_image"])
-def test_a_node_that_cannot_be_asked_keeps_all_from_the_plugin(module: str) -> None:
+def test_a_node_that_cannot_be_queried_keeps_all_from_the_plugin(module: str) -> None:
     each = {"w2": {"device_plugin_node_name": ""}}
     results: dict[str, ModuleResult] = {"kubelet_info": {"node": "node-w2"}}
     results[module] = {"failed": True, "msg": "no runtime"}
@@ -362,7 +364,7 @@ def test_a_node_that_cannot_be_asked_keeps_all_from_the_plugin(module: str) -> N
     assert found.changed == []
 
 
-def test_nothing_is_written_before_all_have_looked() -> None:
+def test_nothing_is_written_before_all_have_checked() -> None:
     found = role_run(ARCHIVE)
     found.plan(["w1", "w2", "w3"])
     message = found.play.run_step("device_plugin", "admit", "w1")
@@ -389,7 +391,7 @@ def amounts(allocatable: str, *, device_plugin: bool = True) -> Json:
 @pytest.mark.parametrize(
     ("variables", "left_on"), [(ABSENT, ["node-w1", "node-w2"]), ({"device_plugin_state": "absent"}, ["node-w1"])]
 )
-def test_what_kubelets_still_show_of_it_is_told(variables: Json, left_on: list[str]) -> None:
+def test_what_kubelets_still_show_of_it_is_reported(variables: Json, left_on: list[str]) -> None:
     nodes = {"node-w1": amounts("0"), "node-w2": amounts("4"), "node-w3": amounts("4", device_plugin=False)}
     offered = {"nodes": {name: {"extended_resources": each} for name, each in nodes.items()}}
     results: dict[str, ModuleResult] = {

@@ -180,7 +180,7 @@ MISTAKES: list[tuple[Json, str]] = [
 
 
 @pytest.mark.parametrize(("variables", "mistake"), MISTAKES)
-def test_what_cannot_be_used_is_told_with_its_hosts(variables: Json, mistake: str) -> None:
+def test_what_cannot_be_used_is_reported_with_its_hosts(variables: Json, mistake: str) -> None:
     found = begin({"w1": {**CONFIG, **variables}, "w2": variables})
     assert found["msg"] == "Nothing was changed. Variables cannot be used"
     assert any(line.startswith(f"w1, w2: {mistake}") for line in found["report"]), found["report"]
@@ -256,7 +256,7 @@ def test_a_name_that_is_nearly_one_of_ours_is_a_warning() -> None:
         (["all"], ["nodes"], ["always", "nodes"], "--skip-tags nodes"),
     ],
 )
-def test_tags_that_leave_everything_out_are_told(
+def test_tags_that_leave_everything_out_are_reported(
     run: list[str], skipped: list[str], own: list[str], options: str
 ) -> None:
     tags: Json = {"ansible_run_tags": run, "ansible_skip_tags": skipped}

@@ -57,7 +57,7 @@ def fixture_run(monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 @pytest.mark.parametrize("args", [{"name": "etcd"}, {"lock_timeout": 0}, {"lock_timeout": None}])
-def test_without_a_time_to_wait_a_busy_node_is_told_at_once(run: Run, args: dict[str, t.Any]) -> None:
+def test_without_a_time_to_wait_a_busy_node_is_reported_at_once(run: Run, args: dict[str, t.Any]) -> None:
     assert run(args, BUSY) == BUSY
     assert run.calls == [args]
     assert run.lines == []
@@ -85,7 +85,7 @@ def test_what_is_waited_for_is_shown_again_when_it_is_something_else(run: Run) -
     ]
 
 
-def test_a_node_that_stays_busy_is_told_with_the_time_that_was_waited(run: Run) -> None:
+def test_a_node_that_stays_busy_is_reported_with_the_time_that_was_waited(run: Run) -> None:
     result = run({"lock_timeout": 20}, BUSY)
     assert (result["failed"], result["busy"]) == (True, True)
     assert result["msg"] == f"waited for 20 s (lock_timeout), nothing was changed: {BUSY['msg']}"

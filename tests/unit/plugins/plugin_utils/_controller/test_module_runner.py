@@ -67,7 +67,7 @@ def test_a_module_runs_where_the_task_does() -> None:
 @pytest.mark.parametrize(
     ("check_mode", "is_plan", "dry"), [(False, True, True), (True, False, True), (False, False, False)]
 )
-def test_a_plan_is_asked_for_in_check_mode(check_mode: bool, is_plan: bool, dry: bool) -> None:
+def test_a_plan_is_requested_in_check_mode(check_mode: bool, is_plan: bool, dry: bool) -> None:
     play = FakePlay({"w1": {}})
     run(runner_of(play, check_mode=check_mode, diff=True), "node_taint", {}, is_plan=is_plan)
     assert play.all_calls[0].dry is dry

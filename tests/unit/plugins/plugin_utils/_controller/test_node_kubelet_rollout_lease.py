@@ -56,7 +56,7 @@ def test_without_the_lease_nothing_is_changed(result: Json, message: str) -> Non
     assert message in found.failures["cp1 admit"]
 
 
-def test_behind_another_run_the_api_is_asked_again_and_the_user_told() -> None:
+def test_behind_another_run_the_api_is_requested_again_and_the_user_informed() -> None:
     stale = {
         "rollout_lease": lambda call: {
             **lease_result(call),
@@ -88,7 +88,7 @@ def stale(call: Call) -> Json:
     return {**lease_result(call), "stale": call.arguments["state"] == "held"}
 
 
-def test_what_another_run_set_meanwhile_is_told_in_the_turn() -> None:
+def test_what_another_run_set_meanwhile_is_reported_in_the_turn() -> None:
     """The module plans again in the turn. Without another run, or where it has changed nothing, nothing is reported."""
     setting = {"field": "config", "key": "maxPods"}
     plans = {name: {"operations": [{**setting, "before": 110, "after": 77}]} for name in ("cp1", "w1", "w2")}
@@ -132,7 +132,7 @@ def test_an_idle_kubelet_that_another_run_changed_meanwhile_ends_the_run() -> No
     )
 
 
-def test_what_the_api_says_behind_another_run_counts() -> None:
+def test_what_the_api_reports_behind_another_run_counts() -> None:
     results = {
         "rollout_lease": lambda call: {**lease_result(call), "stale": call.arguments["state"] == "held"},
         "node_resource_info": advertising("cp1", 4, "silent"),
@@ -143,7 +143,7 @@ def test_what_the_api_says_behind_another_run_counts() -> None:
 
 
 @pytest.mark.parametrize("result", [{"failed": True, "msg": "silent."}, GONE])
-def test_a_lease_that_cannot_be_released_is_told(result: Json) -> None:
+def test_a_lease_that_cannot_be_released_is_reported(result: Json) -> None:
     results = {"rollout_lease": lambda call: lease_result(call) if call.arguments["state"] == "held" else result}
     found = run("cp1", results=results)
     assert found.changed == ["cp1"]

@@ -120,7 +120,7 @@ def test_devices_that_may_be_excluded_are_not_judged_by_what_is_compared() -> No
     assert (found.failures, found.changed) == ({}, ["w1"])
 
 
-def test_a_kubelet_that_uses_something_else_is_told_before_its_devices() -> None:
+def test_a_kubelet_that_uses_something_else_is_reported_before_its_devices() -> None:
     offers = advertising("w1", 4, 0)
     results = {
         "node_resource_info": lambda call: (

@@ -63,7 +63,7 @@ def test_a_batch_of_no_host_is_refused(size: int, words: str) -> None:
     assert found.changed == []
 
 
-def test_nothing_is_asked_when_nothing_changes() -> None:
+def test_nothing_is_queried_when_nothing_changes() -> None:
     found = run("cp1", "w1", plans={"cp1": IDLE, "w1": IDLE}, results={"node_resource_info": SILENT})
     assert (found.failures, found.changed, node_queries(found), lease_calls(found)) == ({}, [], [], [])
 
@@ -101,7 +101,7 @@ def test_hosts_that_skip_the_role_take_no_part() -> None:
     assert {call.on for call in found.play.calls("node_resource_info")} == {"cp1"}
 
 
-def test_a_second_pass_tells_of_those_that_take_part() -> None:
+def test_a_second_pass_reports_those_that_take_part() -> None:
     found = role_run(*FOUR)
     found.run()
     found.run(skipped_by=["cp1", "w1", "w3"])
@@ -111,7 +111,7 @@ def test_a_second_pass_tells_of_those_that_take_part() -> None:
     assert list(found.statistics["node_kubelet_report"]) == ["w2"]
 
 
-def test_check_mode_asks_and_changes_nothing_for_good() -> None:
+def test_check_mode_queries_and_changes_nothing_for_good() -> None:
     found = run("cp1", "w1", check_mode=True)
     assert found.failures == {}
     (query,) = node_queries(found)
@@ -152,7 +152,7 @@ def test_the_plan_of_a_playbook_holds_no_lease_and_gives_no_turn() -> None:
     ],
 )
 @pytest.mark.parametrize("ignores_errors", [False, True])
-def test_what_a_plan_says_keeps_every_node_from_a_change(plans: Json, words: str, ignores_errors: bool) -> None:
+def test_what_a_plan_reports_keeps_every_node_from_a_change(plans: Json, words: str, ignores_errors: bool) -> None:
     found = run("cp1", "w1", plans=plans, ignores_errors=ignores_errors, ignores_unreachable=ignores_errors)
     assert (found.changed, found.play.all_calls) == ([], [])
     if "cluster" in plans["w1"] or ignores_errors:
@@ -204,7 +204,7 @@ def test_nothing_is_admitted_that_was_not_decided() -> None:
     assert (admitted["batches"], admitted["before"], "failed" in admitted) == ([], [], False)
 
 
-def test_each_host_of_a_batch_that_may_not_begin_says_why_itself() -> None:
+def test_each_host_of_a_batch_that_may_not_begin_reports_why_itself() -> None:
     results = {"rollout_lease": lambda call: {**lease_result(call), "stale": "takeover" not in call.arguments}}
     found = role_run(
         "cp1", "w1", "w2", plans={"cp1": IDLE}, variables={"node_kubelet_max_unavailable": 2}, results=results
@@ -220,7 +220,7 @@ def test_each_host_of_a_batch_that_may_not_begin_says_why_itself() -> None:
     assert "w1, w2: Not changed: another run held the Lease of the kubelets" in found.lines
 
 
-def test_a_batch_that_may_not_begin_says_nothing_of_an_earlier_pass() -> None:
+def test_a_batch_that_may_not_begin_reports_nothing_of_an_earlier_pass() -> None:
     """Only one of its hosts is refused; the other one waits for it."""
     found = role_run("cp1", "w1", "w2", plans={"cp1": IDLE}, variables={"node_kubelet_max_unavailable": 2})
     found.run()
@@ -294,7 +294,7 @@ def test_without_the_api_no_host_is_excluded() -> None:
     assert "the API does not show which nodes are control planes" in found.failures["cp1 admit"]
 
 
-def test_where_nothing_changes_no_host_asks_who_was_excluded() -> None:
+def test_where_nothing_changes_no_host_queries_who_was_excluded() -> None:
     results = {"node_resource_info": SILENT}
     found = run("cp1", "w1", plans={"cp1": IDLE, "w1": GONE}, variables=AT_MOST_ONE, results=results)
     assert (found.failures, node_queries(found)) == ({}, [])
@@ -324,7 +324,7 @@ def test_a_run_that_reaches_no_host_is_refused() -> None:
     assert "No host of this run is left." in found.failures["w1 decide"]
 
 
-def test_what_else_is_wrong_with_a_node_its_plan_tells() -> None:
+def test_what_else_is_wrong_with_a_node_its_plan_reports() -> None:
     found = run("cp1", "w1", variables=AT_MOST_ONE, results={"kubelet_info": {"failed": True, "msg": "no kubelet"}})
     assert found.changed == ["cp1", "w1"]
 
@@ -392,7 +392,7 @@ def test_force_of_one_host_restarts_under_such_pods() -> None:
 
 
 @pytest.mark.parametrize("result", [SILENT, GONE])
-def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(result: Json) -> None:
+def test_an_api_that_cannot_be_queried_is_refused_with_the_ways_out(result: Json) -> None:
     found = run("cp1", "w1", results={"node_resource_info": result})
     assert found.changed == []
     message = found.failures["cp1 admit"]
@@ -400,7 +400,7 @@ def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(result: Json) 
     assert "To skip this check, set node_kubelet_check_api to false" in message
 
 
-def test_the_next_control_plane_is_asked_where_the_api_of_the_first_does_not_answer() -> None:
+def test_the_next_control_plane_is_queried_where_the_api_of_the_first_does_not_respond() -> None:
     def result(call: Call) -> Json:
         return SILENT if call.on == "cp1" and call.arguments.get("readmission") else nodes_result(call)
 
@@ -411,7 +411,7 @@ def test_the_next_control_plane_is_asked_where_the_api_of_the_first_does_not_ans
     assert found.result("admit", "cp1")["api"]["host"] == "cp2"
 
 
-def test_a_control_plane_that_answered_is_asked_again() -> None:
+def test_a_control_plane_that_answered_is_requested_again() -> None:
     """One that takes no part in the run may be down."""
     groups = {"kube_control_plane": ["cp8", "cp9"]}
     results = {"node_resource_info": lambda call: GONE if call.on == "cp8" else nodes_result(call)}
@@ -448,7 +448,7 @@ def test_what_is_desired_is_not_compared_without_the_api() -> None:
     assert (found.failures, found.changed, node_queries(found)) == ({}, ["cp1", "w1"], [])
 
 
-def test_no_host_of_a_batch_asks_while_another_can() -> None:
+def test_no_host_of_a_batch_queries_while_another_can() -> None:
     found = run("cp1", "cp2", "w1", plans={"w1": IDLE, "cp2": {"operations": [SETTING]}})
     turns = [found.result("turn", name)["api"]["host"] for name in ("cp1", "cp2")]
     assert turns == ["cp2", "cp1"]

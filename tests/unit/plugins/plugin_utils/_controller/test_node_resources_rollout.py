@@ -72,7 +72,7 @@ def node_calls(found: NodeResources) -> list[tuple[str, list[str]]]:
     ]
 
 
-def test_each_module_is_asked_once_for_all_nodes() -> None:
+def test_each_module_is_queried_once_for_all_nodes() -> None:
     found = run("cp1", "w1", results={"node_label": changes}, variables={"node_resources_labels": {"a": "b"}})
     assert found.failures == {}
     assert node_calls(found) == [(name, ["node-cp1", "node-w1"]) for name in MODULES]
@@ -124,7 +124,7 @@ def test_each_host_ends_as_its_own_node() -> None:
     assert missed.failures == {"cp1 end": "Not changed, because w1 failed.", "w1 end": "node-w1: refused"}
 
 
-def test_what_was_not_waited_for_is_told() -> None:
+def test_what_was_not_waited_for_is_reported() -> None:
     note = "not waited for: the node is not Ready, so no kubelet would report it"
     found = run("cp1", "w1", results={"node_extended_resource": lambda call: changes(call, msg=note)})
     assert f"cp1, w1 Node: {note}" in found.lines
@@ -136,7 +136,7 @@ class Placed(dict[str, t.Any]):
     ansible_pos = ("w1.yml", 1, 1)
 
 
-def test_reverts_are_told_with_where_their_variable_comes_from_and_counted() -> None:
+def test_reverts_are_reported_with_where_their_variable_comes_from_and_counted() -> None:
     gone = {**LABEL, "before": "b", "after": None, "no_longer_desired": True}
     emptied = {**LABEL, "key": "c", "before": "b", "after": ""}
     found = run(
@@ -150,7 +150,7 @@ def test_reverts_are_told_with_where_their_variable_comes_from_and_counted() -> 
     )
 
 
-def test_what_is_asked_for_reaches_the_modules() -> None:
+def test_what_is_requested_reaches_the_modules() -> None:
     texts = {"purge": "no", "wait": "no", "wait_timeout": "7", "allow_eviction": "yes"}
     found = run("cp1", variables={f"node_resources_{name}": value for name, value in texts.items()})
     taints, *others = (call.arguments for call in found.play.all_calls if call.module in MODULES)
@@ -179,7 +179,9 @@ def test_the_plan_of_a_playbook_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(("purge", "is_reported"), [(True, True), ("false", False)])
-def test_what_is_left_alone_is_told_where_an_empty_variable_would_revert_it(purge: t.Any, is_reported: bool) -> None:
+def test_what_is_left_alone_is_reported_where_an_empty_variable_would_revert_it(
+    purge: t.Any, is_reported: bool
+) -> None:
     def module_result(call: Call) -> Json:
         result: Json = {"changed": False, "failed": False, "msg": "", "operations": [], "left_alone": ["a"]}
         return {"changed": False, "nodes": dict.fromkeys(call.arguments["per_node"], result)}
@@ -188,7 +190,7 @@ def test_what_is_left_alone_is_told_where_an_empty_variable_would_revert_it(purg
     assert found.lines.count("labels a on w1, w2 is owned") == is_reported
 
 
-def test_check_mode_asks_in_check_mode() -> None:
+def test_check_mode_queries_in_check_mode() -> None:
     found = run("cp1", check_mode=True, results={"node_label": changes})
     assert {call.dry for call in found.play.all_calls} == {True}
     assert found.result("end", "cp1")["changed"] is True
@@ -198,7 +200,7 @@ def test_check_mode_asks_in_check_mode() -> None:
 # ---- the name of a node ----------------------------------------------------------------------------------------------
 
 
-def test_a_host_whose_name_is_given_is_not_asked_and_so_not_excluded() -> None:
+def test_a_host_whose_name_is_given_is_not_queried_and_so_not_excluded() -> None:
     each = {"w1": {"node_resources_node_name": "n1"}}
     results: dict[str, ModuleResult] = {"kubelet_info": lambda call: dict(GONE) if call.host == "w1" else node(call)}
     found = run("cp1", "w1", each=each, results=results, variables={"node_resources_max_unreachable": 1})
@@ -216,7 +218,7 @@ def test_cluster_of_hosts_with_given_names_is_not_verified() -> None:
     assert "not verified" not in run("cp1", "w1", each={"w1": names["w1"]}).lines
 
 
-def test_no_node_is_asked_again_for_what_another_role_read() -> None:
+def test_no_node_is_requested_again_for_what_another_role_read() -> None:
     found = role_run("cp1", "w1", results={"kubelet_info": GONE})
     for name in ("cp1", "w1"):
         found.play.hostvars[name]["__node_kubelet_begin"] = {"plan": node(Call("", name, name, {}, dry=False))}
@@ -250,7 +252,7 @@ def test_labels_of_the_kubelets_command_line_are_refused() -> None:
 
 
 @pytest.mark.parametrize("module_result", [GONE, {"failed": True, "msg": "no kubelet"}])
-def test_a_node_that_does_not_tell_its_name_ends_the_play(module_result: Json) -> None:
+def test_a_node_that_does_not_report_its_name_ends_the_play(module_result: Json) -> None:
     results: dict[str, ModuleResult] = {"kubelet_info": lambda call: module_result if call.host == "w1" else node(call)}
     found = run("cp1", "w1", results=results)
     assert (node_calls(found), list(found.failures), found.summary["outcome"]) == (
@@ -337,7 +339,7 @@ def test_two_clusters_are_refused() -> None:
 # ---- API hosts ------------------------------------------------------------------------------------------------
 
 
-def test_a_control_plane_of_the_play_asks_before_one_of_the_inventory() -> None:
+def test_a_control_plane_of_the_play_queries_before_one_of_the_inventory() -> None:
     found = run("w1", "cp2", groups={"kube_control_plane": ["cp1"]})
     assert found.result("decide", "w1")["api"] == [{"host": "cp2", "become": True}, {"host": "cp1", "become": True}]
     assert [call.on for call in found.play.all_calls if call.module in MODULES] == ["cp2"] * 3
@@ -345,7 +347,7 @@ def test_a_control_plane_of_the_play_asks_before_one_of_the_inventory() -> None:
     assert [call.on for call in named.play.all_calls if call.module in MODULES] == ["bastion"] * 3
 
 
-def test_the_next_control_plane_is_asked_where_the_first_cannot_be_reached() -> None:
+def test_the_next_control_plane_is_queried_where_the_first_cannot_be_reached() -> None:
     results: dict[str, ModuleResult] = {"node_taint": lambda call: GONE if call.on == "cp1" else well(call)}
     found = run("w1", groups={"kube_control_plane": ["cp1", "cp2"]}, results=results)
     assert found.failures == {}
@@ -369,7 +371,7 @@ def test_what_fails_ends_the_play_and_is_what_is_reported(module_result: Json, i
     ("problem", "plan_only", "has_remedy"),
     [("kubelet on w1 is down", True, True), ("kubelet on w1 is down", False, False), (None, True, False)],
 )
-def test_a_plan_without_the_api_says_what_repairs_a_kubelet(
+def test_a_plan_without_the_api_reports_what_repairs_a_kubelet(
     problem: str | None, plan_only: bool, has_remedy: bool
 ) -> None:
     found = role_run("cp1", "w1", results={"node_taint": FAILS}, ignores_errors=True)
@@ -416,7 +418,7 @@ def test_missing_right_is_refused_where_kubelets_restart(
     assert rights == (["nodes/status"] if refused else [])
 
 
-def test_rights_that_could_not_be_reviewed_are_told_before_kubelets_restart() -> None:
+def test_rights_that_could_not_be_reviewed_are_reported_before_kubelets_restart() -> None:
     found = role_run("cp1", results={"access_info": {"failed": True, "msg": "the API server answers 500."}})
     module_result = node(Call("", "cp1", "cp1", {}, False))
     found.play.hostvars["cp1"].update(

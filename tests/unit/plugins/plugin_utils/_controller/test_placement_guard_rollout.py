@@ -39,7 +39,7 @@ def run(*names: str, **more: t.Any) -> Guard:
     return found
 
 
-def test_one_host_asks_for_all() -> None:
+def test_one_host_requests_all() -> None:
     found = run("w1", "w2")
     assert found.failures == {}
     admitted = found.result("admit", "w1")
@@ -53,7 +53,7 @@ def test_one_host_asks_for_all() -> None:
     assert (found.summary["ansible_stats"]["per_host"], found.summary["outcome"]) == (False, "changed")
 
 
-def test_a_control_plane_asks_the_first_that_answers() -> None:
+def test_a_control_plane_queries_the_first_that_responds() -> None:
     found = run("w1", planes=["cp1", "cp2"], result=lambda call: GONE if call.on == "cp1" else node(call))
     admitted = found.result("admit", "w1")
     assert found.result("decide", "w1")["api"][0] == {"host": "cp1", "become": True}
@@ -64,18 +64,18 @@ def test_a_control_plane_asks_the_first_that_answers() -> None:
     assert admitted["cluster"]["machine_ids"] == {"node-cp2": "id-cp2"}
 
 
-def test_who_comes_after_the_first_that_answers_is_not_asked() -> None:
+def test_who_comes_after_the_first_that_responds_is_not_queried() -> None:
     found = run("w1", planes=["cp1", "cp2"])
     assert (found.result("admit", "w1")["api"]["host"], [call.on for call in found.play.all_calls]) == ("cp1", ["cp1"])
 
 
-def test_where_none_answers_the_last_one_asks_without_a_cluster() -> None:
+def test_where_none_responds_the_last_one_queries_without_a_cluster() -> None:
     found = run("w1", planes=["cp1", "cp2"], result=GONE)
     admitted = found.result("admit", "w1")
     assert (admitted["api"]["host"], admitted["cluster"]) == ("cp1", {"ca_sha256": "", "machine_ids": {}})
 
 
-def test_who_is_named_asks() -> None:
+def test_who_is_named_queries() -> None:
     found = run("w1", planes=["cp1"], placement_guard_api_host="bastion")
     assert (found.result("admit", "w1")["api"]["host"], found.changed) == ("bastion", ["bastion"])
 
@@ -120,13 +120,13 @@ def test_a_failure_is_what_is_reported() -> None:
     assert found.lines.startswith("w1: It does not work as desired.\nFailed: w1 failed.")
 
 
-def test_hosts_that_skip_the_role_do_not_ask() -> None:
+def test_hosts_that_skip_the_role_do_not_query() -> None:
     found = role_run("w1", "w2")
     found.run(skipped_by=["w1"])
     assert (found.summary["lines"], found.report("w2")["changed"]) == (["guard refuses; protected: w1"], True)
 
 
-def test_what_an_earlier_pass_wrote_is_not_told_again() -> None:
+def test_what_an_earlier_pass_wrote_is_not_reported_again() -> None:
     found = role_run("w1")
     found.run()
     found.play.results["kubelet_info"] = {"failed": True, "msg": "no kubelet"}

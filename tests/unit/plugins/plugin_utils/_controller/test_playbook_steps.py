@@ -309,7 +309,7 @@ def test_nothing_is_kept_on_a_host_without_a_static_pod_in_its_plan() -> None:
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_that_goes_well_tells_all_at_its_end() -> None:
+def test_a_run_that_goes_well_reports_all_at_its_end() -> None:
     site = Site([ON], [ON]).run()
     assert (site.work, site.play.failures) == (ROLES, {})
     assert [site.why(name) for name in ("cp1", "w1")] == ["", ""]
@@ -501,7 +501,7 @@ def test_a_second_pass_that_is_refused_hides_nothing_of_the_first_one(in_pass: s
     assert "failed" not in found
 
 
-def test_each_role_that_did_not_begin_is_told() -> None:
+def test_each_role_that_did_not_begin_is_reported() -> None:
     site = Site([ON], [ON], changes={"control_plane": {"cp1": FAILED}}, results={"node_label": labels}).run()
     reports = site.ended("w1")["reports"]
     assert [reports["node_kubelet"]["started"], reports["node_resources"]["labels"]["started"]] == [False, False]

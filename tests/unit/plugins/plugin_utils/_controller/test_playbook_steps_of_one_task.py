@@ -33,7 +33,7 @@ def rollback(**variables: t.Any) -> FakePlay:
     return FakePlay(hosts, {"kube_control_plane": ["cp1"]})
 
 
-def test_what_is_looked_at() -> None:
+def test_what_is_observed() -> None:
     started = rollback(components="kube-apiserver").run_step("rollback", "begin", "cp1")
     assert started["static_pods"] == ["kube-apiserver"]
     assert (started["kubelet"], started["pod_hosts"], started["kubelet_hosts"], started["nodes"]) == (
@@ -102,7 +102,7 @@ def without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_control_planes_are_asked_where_the_controller_has_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_planes_are_queried_where_the_controller_has_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     without_credentials(monkeypatch)
     started = resize(**RESIZE).run_step("pod_resize", "begin", "localhost", settings={"known": KNOWN})
     assert started["api"] == [{"host": "cp1", "become": True}, {"host": "cp2", "become": True}]
@@ -126,7 +126,7 @@ def test_what_is_refused(variables: Json, words: str) -> None:
 
 
 @pytest.mark.parametrize("role", ["pod_resize", "upgrade_check"])
-def test_the_first_control_plane_that_answers_says_whose_cluster_it_is(
+def test_the_first_control_plane_that_responds_reports_whose_cluster_it_is(
     role: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_credentials(monkeypatch)
@@ -370,7 +370,7 @@ def test_node_that_joins_during_the_check_is_not_checked() -> None:
     assert [each["key"] for each in report["cluster"]["findings"]] == ["w9"]
 
 
-def test_control_planes_of_several_versions_are_told() -> None:
+def test_control_planes_of_several_versions_are_reported() -> None:
     play = upgrade(cp1=checked("cp1", plane=True), w1=checked("w1", version="v1.30.0"))
     assert ended(play)["report"]["cluster"]["findings"] == []
     play = upgrade(cp1=checked("cp1", plane=True), cp2=checked("cp2", plane=True, version="v1.37.0"))
@@ -394,13 +394,13 @@ def test_configuration_that_was_not_read_again_is_not_safe() -> None:
     assert report["safe"] is False
 
 
-def test_a_check_of_which_the_api_tells_nothing() -> None:
+def test_a_check_of_which_the_api_reports_nothing() -> None:
     play = upgrade({"failed": True, "msg": "there is no kubeadm-config"}, w1={})
     found = ended(play)
     assert (found["report"]["safe"], found["report"]["nodes"]["w1"]["checked"]) == (False, False)
 
 
-def test_a_check_that_did_not_begin_tells_nothing() -> None:
+def test_a_check_that_did_not_begin_reports_nothing() -> None:
     play = upgrade(begin={"failed": True, "msg": "no"}, w1={})
     assert ended(play)["lines"] == []
     assert "failed" not in play.run_step("upgrade_check", "report", "w1")

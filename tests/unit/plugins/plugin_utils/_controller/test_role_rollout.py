@@ -38,7 +38,7 @@ def test_a_play_that_goes_well(role: str) -> None:
 
 
 @pytest.mark.parametrize(("role", "planner"), [("control_plane", "static_pod_plan"), ("node_kubelet", "kubelet")])
-def test_a_plan_that_fails_without_a_word_is_no_answer(role: str, planner: str) -> None:
+def test_a_plan_that_fails_without_a_word_is_no_response(role: str, planner: str) -> None:
     found = begin(role, FakePlay({"w1": {}}, results={planner: {"failed": True}}))
     assert (found["failed"], found["msg"], found["plan"]) == (True, "no answer", {"failed": True, "changed": False})
 
@@ -93,7 +93,7 @@ def test_a_host_that_begins_late_is_not_refused_for_those_that_fail_with_the_sam
 
 
 @pytest.mark.parametrize("role", ALL)
-def test_all_that_is_wrong_with_variables_is_told_at_once(role: str) -> None:
+def test_all_that_is_wrong_with_variables_is_reported_at_once(role: str) -> None:
     others = {f"{role}_zz": 1, f"{role}_yy": 1, f"{role}_mine": 1, f"{role}_ignored_variables": [f"{role}_mine"]}
     message = begin(role, FakePlay({"w1": others}))["msg"]
     assert message.startswith(f"Nothing was changed. The role {role} does not know {role}_yy")
@@ -109,7 +109,7 @@ def test_a_mapping_that_is_text_is_named(name: str) -> None:
     assert f"invalid {name}: must be a mapping, not text" in begin(role, FakePlay({"w1": {name: "a=b"}}))["msg"]
 
 
-def test_a_role_that_is_not_planned_first_has_nothing_to_say_of_plans() -> None:
+def test_a_role_that_is_not_planned_first_has_nothing_to_report_of_plans() -> None:
     play: t.Any = FakePlay({"w1": {}})
     found = Unplanned(play, play, "control_plane", {})
     assert found.kubelet_refusal(["w1"]) == ""

@@ -35,7 +35,7 @@ def run_step(play: FakePlay, **args: object) -> Json:
         ({"role": "site", "step": "turn", "settings": {}}, "invalid step 'turn': must be one of those that site has"),
     ],
 )
-def test_what_a_task_must_not_ask_for(args: Json, words: str) -> None:
+def test_what_a_task_must_not_request(args: Json, words: str) -> None:
     with pytest.raises(AnsibleActionFail, match=words.replace("(", r"\(")):
         run_step(FakePlay({"w1": {}}), **args)
 
@@ -55,7 +55,9 @@ def test_a_role_that_begins_in_the_middle_is_refused(role: str, step: str) -> No
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_a_role_that_is_refused_in_the_second_pass_says_that_the_first_one_changed_something(check_mode: bool) -> None:
+def test_a_role_that_is_refused_in_the_second_pass_reports_that_the_first_one_changed_something(
+    check_mode: bool,
+) -> None:
     play = FakePlay({"w1": {"__play_pass": "rest"}})
     task = Task({"role": "node_kubelet", "step": "decide"}, play.play, check_mode=check_mode)
     found = play._action(task).run(task_vars=play.variables("node_kubelet", "w1"))
@@ -63,7 +65,7 @@ def test_a_role_that_is_refused_in_the_second_pass_says_that_the_first_one_chang
     assert found["msg"].startswith(f"{'' if check_mode else prefix}Nothing was changed: ")
 
 
-def test_a_pass_has_a_number_that_all_its_steps_tell() -> None:
+def test_a_pass_has_a_number_that_all_its_steps_report() -> None:
     play = FakePlay({"w1": {}, "w2": {}})
     settings = play.role_settings("node_resources", "w1")
     play.results["kubelet_info"] = {"node": "n", "cluster": {}}

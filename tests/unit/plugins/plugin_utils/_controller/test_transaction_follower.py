@@ -136,7 +136,7 @@ def test_a_module_that_failed_is_not_followed(run: Run, transaction: t.Any) -> N
     assert len(run.calls) == 1
 
 
-def test_a_worker_whose_controller_was_killed_neither_asks_nor_confirms(
+def test_a_worker_whose_controller_was_killed_neither_queries_nor_confirms(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An acknowledged outcome would not be reported to the next run."""
@@ -202,7 +202,9 @@ def test_a_lost_connection_is_opened_again(run: Run) -> None:
 
 
 @pytest.mark.parametrize("module_result", [{"failed": True, "msg": "busy"}, {"unreachable": True, "msg": "no route"}])
-def test_an_answer_that_says_nothing_is_asked_for_again_and_shown(run: Run, module_result: dict[str, t.Any]) -> None:
+def test_a_response_that_reports_nothing_is_requested_again_and_shown(
+    run: Run, module_result: dict[str, t.Any]
+) -> None:
     assert run(STARTED, module_result, ended("committed"))["changed"] is True
     assert any(f"cannot be followed ({module_result['msg']})" in line for line in run.lines)
 
@@ -264,7 +266,7 @@ REFUSED = urllib.error.URLError("connection refused")
 
 
 @pytest.mark.parametrize("status", [200, 401, 403, 404])
-def test_any_answer_of_the_api_server_confirms(run: Run, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+def test_any_response_of_the_api_server_confirms(run: Run, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     api = Api(run, monkeypatch, status)
     result = run(STARTED, progress("stops"), WAITS, ended("committed"))
     assert result["changed"] is True
@@ -299,7 +301,7 @@ def test_a_change_that_is_still_open_is_no_success_out_of_reach(run: Run, monkey
     assert "omit confirm where the API server is down" in result["msg"]
 
 
-def test_without_confirm_nothing_is_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_confirm_nothing_is_queried(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     api = Api(run, monkeypatch, REFUSED)
     run.args = {"confirm": False, "confirm_url": URL}
     assert run(STARTED, ended("committed"))["changed"] is True
@@ -398,7 +400,7 @@ def test_what_could_not_be_verified_is_a_warning_and_in_the_result(run: Run) -> 
     assert result["changed"] is True
 
 
-def test_what_the_preflight_could_not_look_at_stays_in_the_result(run: Run) -> None:
+def test_what_the_preflight_could_not_observe_stays_in_the_result(run: Run) -> None:
     end = ended("committed")
     end["transaction"]["proof"] = {"unverified": ["whether its probes pass: no module_result"]}
     result = run({**STARTED, "unverified": ["whether the image a is in containerd: none shows it"]}, end)

@@ -46,7 +46,7 @@ class Caller:
         return ComponentFiles(samples.manifest(text.replace("/etc/kubernetes/pki", str(self.directory))))
 
 
-def test_an_api_servers_etcd_is_asked_with_its_certificate(member: FakeEtcd, caller: Caller) -> None:
+def test_an_api_servers_etcd_is_queried_with_its_certificate(member: FakeEtcd, caller: Caller) -> None:
     (health,) = etcd_client.read_health_for_api_server(caller.files(member.url))
     assert (health.ok, health.message) == (True, f"{member.url} is healthy")
     assert member.requests == ["/health?exclude=NOSPACE"]
@@ -56,7 +56,7 @@ def test_an_api_servers_etcd_is_asked_with_its_certificate(member: FakeEtcd, cal
 
 
 @pytest.mark.parametrize("pair", ["stranger", "late"])
-def test_a_certificate_that_etcd_turns_down_is_told_from_a_broken_connection(
+def test_a_certificate_that_etcd_turns_down_is_distinguished_from_a_broken_connection(
     member: FakeEtcd, caller: Caller, pair: str
 ) -> None:
     for dummy in range(5):
@@ -74,7 +74,7 @@ def test_an_etcd_whose_certificate_is_not_trusted_is_named(member: FakeEtcd, cal
     assert health.ok is False
 
 
-def test_each_address_is_asked(member: FakeEtcd, caller: Caller) -> None:
+def test_each_address_is_queried(member: FakeEtcd, caller: Caller) -> None:
     healths = etcd_client.read_health_for_api_server(
         caller.files(member.url, "https://127.0.0.1:1", "unix:///run/etcd.sock")
     )
@@ -83,7 +83,7 @@ def test_each_address_is_asked(member: FakeEtcd, caller: Caller) -> None:
     assert etcd_client.read_health_for_api_server(caller.files("unix:///run/etcd.sock")) == []
 
 
-def test_what_speaks_otherwise_is_not_called_ill(served_web: Web, caller: Caller) -> None:
+def test_what_responds_otherwise_is_not_called_ill(served_web: Web, caller: Caller) -> None:
     served_web.up = False  # it closes the connection without a word
     (health,) = etcd_client.read_health_for_api_server(caller.files(f"http://127.0.0.1:{served_web.port}"))
     assert (health.ok, "cannot be queried" in health.message) == (None, True)
@@ -92,7 +92,7 @@ def test_what_speaks_otherwise_is_not_called_ill(served_web: Web, caller: Caller
     assert (health.ok, "answers 200" in health.message) == (None, True)
 
 
-def test_an_etcd_for_the_newest_tls_alone_can_be_asked(
+def test_an_etcd_for_the_newest_tls_alone_can_be_queried(
     tmp_path: Path, authority: Authority, server: Pair, caller: Caller
 ) -> None:
     member = FakeEtcd(tmp_path, authority, server, newest_tls=True)
@@ -161,7 +161,7 @@ def test_the_members_are_read_with_their_health(member: FakeEtcd, caller: Caller
     assert member.requests[0] == "/v3/cluster/member/list"
 
 
-def test_a_member_that_does_not_tell_is_an_error(member: FakeEtcd, caller: Caller) -> None:
+def test_a_member_that_does_not_report_is_an_error(member: FakeEtcd, caller: Caller) -> None:
     for pair in ("stranger", "none"):
         with pytest.raises(KubeadmError, match=r"https://127\.0\.0\.1"):
             etcd_client.read_cluster(etcd_client.Access.from_files(etcd_files(caller, member.url, pair=pair)))
@@ -170,7 +170,7 @@ def test_a_member_that_does_not_tell_is_an_error(member: FakeEtcd, caller: Calle
         etcd_client.read_cluster(etcd_client.Access.from_files(etcd_files(caller, member.url)))
 
 
-def test_the_engine_can_ask_a_member(member: FakeEtcd, caller: Caller) -> None:
+def test_the_engine_can_query_a_member(member: FakeEtcd, caller: Caller) -> None:
     access = etcd_client.Access.from_files(etcd_files(caller, member.url))
     assert run_probe(access.health_probe(member.url))[0]
     member.healthy = False

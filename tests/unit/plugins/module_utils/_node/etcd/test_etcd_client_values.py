@@ -72,7 +72,7 @@ def test_every_value_is_seen(member: FakeEtcd, files: Files, number: int) -> Non
     assert etcd_client.count_values(files(), "secrets", K1.wrote) == number
 
 
-def test_what_cannot_be_asked_is_no_zero(member: FakeEtcd, files: Files) -> None:
+def test_what_cannot_be_queried_is_no_zero(member: FakeEtcd, files: Files) -> None:
     with pytest.raises(KubeadmError, match="Connection refused"):
         etcd_client.count_values(files(url="https://127.0.0.1:1"), "secrets", K1.wrote)
     with pytest.raises(KubeadmError, match="names no address"):

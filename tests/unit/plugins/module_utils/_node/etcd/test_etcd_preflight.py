@@ -44,7 +44,7 @@ def others(member: FakeEtcd, *healthy: bool) -> None:
     member.members += [member.member(str(number), [url]) for number, url in enumerate(urls, 20)]
 
 
-def test_a_cluster_of_which_nothing_is_to_change_is_looked_at_all_the_same(
+def test_a_cluster_of_which_nothing_is_to_change_is_observed_all_the_same(
     etcd_pod: static_pods.StaticPod, member: FakeEtcd
 ) -> None:
     others(member, True, True)
@@ -63,7 +63,7 @@ def test_a_single_member_is_stopped_with_a_warning(site: Site, etcd_pod: static_
     assert "etcd has one member" in warning
 
 
-def test_a_member_with_its_settings_in_variables_is_asked_as_well(
+def test_a_member_with_its_settings_in_variables_is_queried_as_well(
     site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
 ) -> None:
     """As etcd's own guides and manifests of installers have it."""
@@ -99,7 +99,7 @@ def test_a_member_that_the_majority_needs_is_not_stopped(
         site.check(etcd_pod, snapshot_count=5000)
 
 
-def test_a_member_that_is_down_already_is_not_asked_for(
+def test_a_member_that_is_down_already_is_not_requested(
     site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
 ) -> None:
     others(member, True, False)
@@ -180,7 +180,7 @@ def test_a_new_cluster_is_not_made_by_a_manifest(site: Site, etcd_pod: static_po
     assert site.check(etcd_pod, force_new_cluster="false") == ()
 
 
-def test_the_proof_asks_the_member_where_its_clients_do(
+def test_the_proof_queries_the_member_where_its_clients_do(
     site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
 ) -> None:
     journal: t.Any = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
@@ -200,7 +200,7 @@ def test_the_proof_asks_the_member_where_its_clients_do(
 
 
 @pytest.mark.parametrize("is_trusted", [True, False])
-def test_the_proof_asks_as_the_api_server_does_where_that_is_answered(
+def test_the_proof_queries_as_the_api_server_does_where_that_is_answered(
     site: Site, etcd_pod: static_pods.StaticPod, server: Pair, authority: Authority, is_trusted: bool
 ) -> None:
     """In the last step of a rotation the member may trust its own clients and none of the API server's."""
@@ -269,7 +269,7 @@ def test_what_starts_a_new_cluster_is_refused_as_an_environment_variable_too(
         preflight.check(etcd_pod, static_pod.plan(desired, static_pod.State(etcd_pod.manifest, {}, {})), site.node)
 
 
-def test_another_member_that_answers_does_not_speak_for_one_that_is_down(
+def test_another_member_that_responds_does_not_stand_for_one_that_is_down(
     site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
 ) -> None:
     """Both advertise an address at which this member responds, such as 127.0.0.1."""

@@ -87,7 +87,7 @@ def test_a_snapshot_for_which_there_is_no_space_is_refused(access: Access, monke
     assert os.listdir(etcd_snapshot.snapshot_directory()) == []
 
 
-def test_a_member_that_does_not_answer_is_named(access: Access, member: FakeEtcd) -> None:
+def test_a_member_that_does_not_respond_is_named(access: Access, member: FakeEtcd) -> None:
     member.close()
     with pytest.raises(KubeadmError, match=r"could not be saved: .*refused"):
         etcd_snapshot.save(access)

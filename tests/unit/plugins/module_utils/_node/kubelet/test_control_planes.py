@@ -79,7 +79,7 @@ def test_a_directory_of_manifests_may_be_missing(node: Node) -> None:
     assert node.reasons() == []
 
 
-def test_manifest_in_place_of_directory_tells(node: Node) -> None:
+def test_manifest_in_place_of_directory_reports(node: Node) -> None:
     node.manifests.rmdir()
     node.manifests.write_text(ETCD, encoding="utf-8")
     assert node.reasons() == [f"{node.manifests} is a manifest of etcd"]
@@ -93,7 +93,7 @@ def test_unlistable_manifests_are_not_none(node: Node) -> None:
 
 
 @pytest.mark.parametrize("behind", ["", "---\nkind: Service\n"])
-def test_a_manifest_tells(node: Node, behind: str) -> None:
+def test_a_manifest_reports(node: Node, behind: str) -> None:
     (node.manifests / "any.yaml").write_text(f"{ETCD}{behind}", encoding="utf-8")
     (node.manifests / ".old.yaml").write_text(ETCD, encoding="utf-8")
     assert node.reasons() == [f"{node.manifests}/any.yaml is a manifest of etcd"]
@@ -101,7 +101,7 @@ def test_a_manifest_tells(node: Node, behind: str) -> None:
     assert node.requests == []
 
 
-def test_a_process_in_the_hosts_network_tells(node: Node) -> None:
+def test_a_process_in_the_hosts_network_reports(node: Node) -> None:
     node.add_process(30, "/usr/local/bin/etcd")
     node.add_process(20, "kube-apiserver")
     assert node.reasons() == [
@@ -115,7 +115,7 @@ def test_a_hosted_control_plane_is_none(node: Node) -> None:
     assert node.reasons() == []
 
 
-def test_a_data_directory_in_use_tells(node: Node) -> None:
+def test_a_data_directory_in_use_reports(node: Node) -> None:
     node.add_process(21, "etcd", network=2)
     node.database.parent.mkdir(parents=True)
     node.database.touch()
@@ -127,23 +127,23 @@ def test_a_data_directory_in_use_tells(node: Node) -> None:
     assert node.reasons() == [f"{node.root}/etcd is the data directory of an etcd that runs"]
 
 
-def test_the_label_of_its_node_tells(node: Node) -> None:
+def test_the_label_of_its_node_reports(node: Node) -> None:
     node.node_object = LABELLED
     assert node.reasons() == ["its Node has the label node-role.kubernetes.io/control-plane"]
 
 
-def test_an_api_that_does_not_answer_tells_nothing(node: Node) -> None:
+def test_an_api_that_does_not_respond_reports_nothing(node: Node) -> None:
     node.node_object = None
     assert node.reasons() == []
 
 
 @pytest.mark.parametrize("name", ["kube-apiserver.yaml", "apiserver.yaml"])
-def test_manifest_of_any_name_tells_of_an_api_server(node: Node, name: str) -> None:
+def test_manifest_of_any_name_reports_an_api_server(node: Node, name: str) -> None:
     (node.manifests / name).write_text(ETCD.replace("etcd", "kube-apiserver"), encoding="utf-8")
     assert node.has_api_server()
 
 
-def test_api_server_without_a_manifest_is_told_by_its_process_or_its_label(node: Node) -> None:
+def test_api_server_without_a_manifest_is_recognized_by_its_process_or_its_label(node: Node) -> None:
     (node.manifests / "etcd.yaml").write_text(ETCD, encoding="utf-8")
     assert not node.has_api_server()
     node.node_object = LABELLED

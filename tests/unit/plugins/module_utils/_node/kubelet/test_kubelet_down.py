@@ -66,7 +66,7 @@ def test_a_change_of_a_static_pod_names_what_repairs_the_kubelet(node: Node) -> 
     assert "the role node_kubelet repairs it" in message
 
 
-def test_a_host_without_a_kubelet_is_told_so(node: Node) -> None:
+def test_a_host_without_a_kubelet_is_reported_so(node: Node) -> None:
     node.crash("")
     node.properties["LoadState"] = "not-found"
     with pytest.raises(KubeadmError, match="runs no kubelet that could be queried"):

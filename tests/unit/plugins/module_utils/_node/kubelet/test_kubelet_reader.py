@@ -62,7 +62,7 @@ def test_without_flags_the_hosts_name_counts(node: FakeNode, run: FakeRun) -> No
         (["--healthz-port=0"], "", None),
     ],
 )
-def test_where_the_kubelet_tells_its_health(
+def test_where_the_kubelet_reports_its_health(
     node: FakeNode, run: FakeRun, flags: list[str], config: str, address: tuple[str, int] | None
 ) -> None:
     add_kubelet(node, "kubelet", "--config=/var/lib/kubelet/config.yaml", *flags, config=f"staticPodPath: /m\n{config}")

@@ -23,7 +23,7 @@ def write(path: Path, when: float) -> None:
     ("arguments", "directory", "kubeconfig"),
     [((), *DEFAULTS), (("--cert-dir=/other", "--kubeconfig=/etc/k.conf"), "other", "etc/k.conf")],
 )
-def test_the_oldest_certificate_tells_and_a_rotation_does_not(
+def test_the_oldest_certificate_reports_and_a_rotation_does_not(
     tmp_path: Path, arguments: tuple[str, ...], directory: str, kubeconfig: str
 ) -> None:
     given = ["kubelet", *arguments]

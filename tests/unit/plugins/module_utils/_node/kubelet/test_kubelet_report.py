@@ -23,7 +23,7 @@ def fixture_node(kubelet_node: Node) -> Node:
     return kubelet_node
 
 
-def test_the_cluster_of_the_running_kubelet_is_told(node: Node) -> None:
+def test_the_cluster_of_the_running_kubelet_is_reported(node: Node) -> None:
     process = node.root / "proc/7/cmdline"
     process.write_text(process.read_text(encoding="utf-8").replace("kubelet.conf", "other.conf"), encoding="utf-8")
     node.write(f"proc/7/root/{node.root}/other.conf", kubeconfig("https://x:6443"))
@@ -37,7 +37,7 @@ def test_the_cluster_of_the_running_kubelet_is_told(node: Node) -> None:
     assert steps.report()["cluster"] == expected
 
 
-def test_why_it_counts_as_a_control_plane_is_told(node: Node) -> None:
+def test_why_it_counts_as_a_control_plane_is_reported(node: Node) -> None:
     assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["control_plane"] == []
     node.write("proc/20/cmdline", "kube-apiserver\0")
     node.write("proc/20/cgroup", "0::/init.scope\n")
@@ -81,7 +81,7 @@ def test_kubelet_that_has_not_read_a_file_of_ours_is_not_in_sync(node: Node) -> 
     assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["in_sync"]
 
 
-def test_the_report_tells_a_state_file_that_does_not_match(node: Node) -> None:
+def test_the_report_reports_a_state_file_that_does_not_match(node: Node) -> None:
     root_dir = node.give_root()
     (root_dir / "cpu_manager_state").write_text('{"policyName":"static"}', encoding="ascii")
     found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["resource_managers"]
@@ -98,7 +98,7 @@ def test_the_report_tells_a_state_file_that_does_not_match(node: Node) -> None:
     }
 
 
-def test_the_report_tells_why_a_unit_would_be_refused(node: Node) -> None:
+def test_the_report_reports_why_a_unit_would_be_refused(node: Node) -> None:
     used = f"--kubeconfig={node.kubeconfig} --hostname-override=w1"
     late = node.write("zzzzz.conf", f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet {used}\n")
     node.properties.update(MainPID="0", DropInPaths=str(late))

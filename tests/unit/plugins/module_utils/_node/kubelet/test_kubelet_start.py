@@ -122,7 +122,7 @@ def test_kubelet_with_the_key_of_another_certificate_is_not_restarted(
 # ---- the container runtime -------------------------------------------------------------------------------------------
 
 
-def test_kubelet_whose_runtime_does_not_answer_is_not_restarted(
+def test_kubelet_whose_runtime_does_not_respond_is_not_restarted(
     node: Node, monkeypatch: pytest.MonkeyPatch, runtime: FakeCri
 ) -> None:
     runtime.stop()

@@ -520,7 +520,7 @@ def test_settings_beside_it_are_refused(node: Node) -> None:
         pass
 
 
-def test_without_any_change_that_is_said(node: Node) -> None:
+def test_without_any_change_that_is_reported(node: Node) -> None:
     steps = node.steps(state="previous")
     with steps.session():
         steps.read()

@@ -148,7 +148,7 @@ def test_kubelet_whose_node_does_not_work_does_not_count_as_working(
     assert steps.report()["unverified"] == [f"whether it works: {state}"]
 
 
-def test_a_kubelet_that_runs_and_answers_is_left_alone(node: Node, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kubelet_that_runs_and_responds_is_left_alone(node: Node, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
     node.serve_health(web.port)
     node.properties.update(ActiveState="active", SubState="running")

@@ -40,7 +40,7 @@ def at(endpoint: str, run: FakeRun, **results: tuple[int, str, str]) -> Runtime:
         (DOCKER, "Docker", "/run/cri-dockerd.sock"),
     ],
 )
-def test_the_kind_and_place_of_a_runtime_are_told_by_its_socket(
+def test_the_kind_and_place_of_a_runtime_are_recognized_by_its_socket(
     run: FakeRun, endpoint: str, name: str, socket: str
 ) -> None:
     runtime = runtime_at(endpoint, run)
@@ -48,7 +48,7 @@ def test_the_kind_and_place_of_a_runtime_are_told_by_its_socket(
 
 
 @pytest.mark.parametrize("endpoint", [CONTAINERD, CRIO, DOCKER])
-def test_image_is_looked_up_by_the_interface_of_the_kubelet(run: FakeRun, runtime: FakeCri, endpoint: str) -> None:
+def test_image_is_searched_by_the_interface_of_the_kubelet(run: FakeRun, runtime: FakeCri, endpoint: str) -> None:
     runtime.images = {IMAGE}
     assert runtime_at(endpoint, run).has_image(IMAGE) is True
     runtime.images = set()
@@ -56,7 +56,7 @@ def test_image_is_looked_up_by_the_interface_of_the_kubelet(run: FakeRun, runtim
     assert run.calls == []
 
 
-def test_runtime_that_does_not_answer_is_not_ready_and_knows_no_image(run: FakeRun, runtime: FakeCri) -> None:
+def test_runtime_that_does_not_respond_is_not_ready_and_knows_no_image(run: FakeRun, runtime: FakeCri) -> None:
     found = runtime_at(CONTAINERD, run)
     runtime.stop()
     assert found.has_image(IMAGE) is None
@@ -91,7 +91,7 @@ def test_containerd_mounts_an_image_at_a_temporary_directory(run: FakeRun) -> No
     assert not os.path.exists(directory)
 
 
-def test_podman_tells_where_an_image_is_shown(run: FakeRun) -> None:
+def test_podman_reports_where_an_image_is_shown(run: FakeRun) -> None:
     with at(CRIO, run, podman=(0, "/var/lib/containers/storage/overlay/1/merged\n", "")).mount_image(
         IMAGE
     ) as directory:

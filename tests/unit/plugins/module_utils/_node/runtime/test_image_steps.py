@@ -44,7 +44,7 @@ def test_an_image_that_is_missing_is_loaded(node: FakeNode, run: FakeRun, runtim
 
 
 @pytest.mark.parametrize("dry", [False, True])
-def test_the_verdict_says_that_an_archive_cannot_be_rehearsed(
+def test_the_verdict_reports_that_an_archive_cannot_be_rehearsed(
     node: FakeNode, run: FakeRun, runtime: FakeCri, dry: bool
 ) -> None:
     runtime.images = set()

@@ -40,7 +40,7 @@ def stop(master: FakeNode) -> None:
     master.kubelet.kill(master.kubelet.instances[0])
 
 
-def test_the_running_process_is_used_without_asking_the_runtime(master: FakeNode, run: FakeRun) -> None:
+def test_the_running_process_is_used_without_querying_the_runtime(master: FakeNode, run: FakeRun) -> None:
     root = master.show_root(master.kubelet.instances[0].pid)
     program = used(master, run)
     assert program.binary.startswith(f"/proc/{os.getpid()}/fd/")

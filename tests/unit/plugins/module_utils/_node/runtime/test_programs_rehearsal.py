@@ -88,7 +88,7 @@ def test_what_cannot_be_rehearsed_runs_nothing(master: FakeNode, run: FakeRun) -
     assert run.calls == []
 
 
-def test_a_sandbox_that_cannot_be_built_says_what_to_do(master: FakeNode, run: FakeRun) -> None:
+def test_a_sandbox_that_cannot_be_built_reports_what_to_do(master: FakeNode, run: FakeRun) -> None:
     run.results["timeout"] = (125, "", "sandbox: Operation not permitted: unshare\n")
     with pytest.raises(KubeadmError, match="set rehearse: false"):
         rehearse(master, run, args={"v": 4})

@@ -168,7 +168,7 @@ def test_authorization_is_reloaded_while_running(server: Server, monkeypatch: py
     assert server.findings(f"--authorization-config={path}", v=4) == []
 
 
-def test_etcd_is_asked_only_for_a_key_that_goes(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_etcd_is_queried_only_for_a_key_that_goes(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[str] = []
 
     def count(files: t.Any, resource: str, matches: t.Callable[[bytes], bool]) -> int:

@@ -87,7 +87,7 @@ def test_failed_handshake_leaves_pair_unknown(tmp_path: Path) -> None:
         certificate_pairs.trust_problem(*pair, other.certificate, names=[], is_client=True)
 
 
-def test_another_authority_says_nothing_of_the_time(other: Authority, good: Pair, expired: Pair) -> None:
+def test_another_authority_reports_nothing_of_the_time(other: Authority, good: Pair, expired: Pair) -> None:
     bundle = other.certificate + good.certificate
     assert "has expired" in str(
         certificate_pairs.time_problem(expired.certificate + bundle, expired.key, as_client=False)
@@ -194,7 +194,7 @@ def test_an_expired_certificate_is_a_finding_wherever_it_is_from(node: Node) -> 
     assert (new.is_new, used.is_new) == (True, False)
 
 
-def test_a_name_is_asked_of_what_the_change_brings_only(node: Node, authority: Authority) -> None:
+def test_a_name_is_queried_of_what_the_change_brings_only(node: Node, authority: Authority) -> None:
     node.write(elsewhere=authority.issue(names="DNS:elsewhere"))
     (found,) = node.findings(**node.serving("elsewhere"))
     assert f"is not valid for {ADDRESS}" in found.message
@@ -231,7 +231,7 @@ def test_a_missing_file_is_named(node: Node) -> None:
     assert "no volume is mounted over /elsewhere/a.crt" in found.message
 
 
-def test_certificates_for_calling_are_looked_at_too(node: Node, other: Authority) -> None:
+def test_certificates_for_calling_are_observed_too(node: Node, other: Authority) -> None:
     flags = "kubelet-client-certificate", "kubelet-client-key"
     given: dict[str, t.Any] = {flag: f"{node.directory}/expired.{end}" for flag, end in zip(flags, ("crt", "key"))}
     (found,) = node.findings(**given)
@@ -262,14 +262,14 @@ def test_expired_client_certificate_is_found(node: Node, authority: Authority, n
     assert ("has expired" in found.message, found.is_new, node.unverified) == (True, False, [])
 
 
-def test_unknown_time_is_told(node: Node, authority: Authority) -> None:
+def test_unknown_time_is_reported(node: Node, authority: Authority) -> None:
     node.write(caller=authority.issue(usage=pki.CLIENT))
     assert node.findings(*node.given("caller")) == []
     (limit,) = node.unverified
     assert limit.startswith(f"whether the certificate --tls-cert-file={node.directory}/caller.crt is in its time: ")
 
 
-def test_an_etcd_is_reached_where_it_listens_and_where_it_says(
+def test_an_etcd_is_reached_where_it_listens_and_where_it_reports(
     tmp_path: Path, authority: Authority, other: Authority, good: Pair
 ) -> None:
     node = Node(tmp_path)
@@ -299,7 +299,7 @@ def test_an_etcd_is_reached_where_it_listens_and_where_it_says(
     ]
 
 
-def test_files_of_the_same_change_are_looked_at_before_they_are_written(node: Node, good: Pair, expired: Pair) -> None:
+def test_files_of_the_same_change_are_observed_before_they_are_written(node: Node, good: Pair, expired: Pair) -> None:
     def files(pair: Pair) -> list[dict[str, t.Any]]:
         parts = zip(("crt", "key"), pair)
         return [samples.file(f"{node.directory}/staged.{end}", content.decode()) for end, content in parts]

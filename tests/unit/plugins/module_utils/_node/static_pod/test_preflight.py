@@ -36,7 +36,7 @@ def api_server(site: Site, *arguments: str) -> static_pods.StaticPod:
 # ---- the kubelet -----------------------------------------------------------------------------------------------------
 
 
-def test_a_kubelet_that_does_not_answer_would_start_nothing(site: Site) -> None:
+def test_a_kubelet_that_does_not_respond_would_start_nothing(site: Site) -> None:
     pod = api_server(site)
     site.start(pod)
     site.healthz = site.web.probe("/healthz")
@@ -134,7 +134,7 @@ def test_an_image_that_is_not_there_stops_a_change_and_no_repair(site: Site, run
     assert "is tried anyway" in warning
 
 
-def test_a_node_without_the_program_of_its_runtime_is_told_what_to_install(site: Site) -> None:
+def test_a_node_without_the_program_of_its_runtime_is_named_with_what_to_install(site: Site) -> None:
     pod = api_server(site)
     site.start(pod)
     site.run.results["ctr --version"] = (127, "", "there is no program ctr in /usr/bin")
@@ -175,7 +175,7 @@ def test_image_that_is_always_pulled_is_not_verified(site: Site) -> None:
 # ---- the container runtime and room on the node ----------------------------------------------------------------------
 
 
-def test_runtime_that_does_not_answer_stops_a_change_and_a_repair(site: Site, runtime: FakeCri) -> None:
+def test_runtime_that_does_not_respond_stops_a_change_and_a_repair(site: Site, runtime: FakeCri) -> None:
     pod = api_server(site)
     runtime.stop()
     with pytest.raises(Refusal, match=r"does not answer: No such file .* would start neither the changed component"):
@@ -380,7 +380,7 @@ def test_etcd_without_http_address_is_not_verified(site: Site, client: Client) -
     assert site.unverified(pod, v=4)[-1] == limit
 
 
-def test_etcd_that_answers_otherwise_is_not_verified(site: Site, client: Client) -> None:
+def test_etcd_that_responds_otherwise_is_not_verified(site: Site, client: Client) -> None:
     pod = client(f"http://127.0.0.1:{site.web.port}")
     site.start(pod)
     (limit,) = (each for each in site.unverified(pod, v=4) if each.startswith("whether its etcd answers: "))
@@ -394,7 +394,7 @@ def test_an_api_server_that_is_down_can_be_repaired_without_etcd(site: Site, cli
     assert "does not run, so the change is tried anyway" in warning
 
 
-def test_a_pod_of_another_name_has_no_etcd_to_ask(site: Site) -> None:
+def test_a_pod_of_another_name_has_no_etcd_to_query(site: Site) -> None:
     pod = dataclasses.replace(site.pod("kube-scheduler", samples.SCHEDULER), log_prefix="kube-system_x-cp1_")
     assert site.check(pod, v=4) == ()
 

@@ -46,7 +46,7 @@ def test_the_clients_that_are_there(tmp_path: Path, admins: tuple[Path, Path]) -
     assert ApiClients.of_node(str(kubelet), "cp1").admin == str(admins[0])
 
 
-def test_an_api_server_without_a_probe_answers_where_it_says() -> None:
+def test_an_api_server_without_a_probe_responds_where_it_reports() -> None:
     assert advertised_address(samples.manifest()) == {"scheme": "https", "host": "10.0.0.11", "port": 6443}
 
 

@@ -110,7 +110,7 @@ def fixture_beside(master: FakeNode) -> t.Iterator[None]:
     master.watcher.events()  # these are the test's own
 
 
-def test_a_plan_is_what_the_module_of_one_says_in_check_mode(master: FakeNode, run: FakeRun) -> None:
+def test_a_plan_is_what_the_module_of_one_reports_in_check_mode(master: FakeNode, run: FakeRun) -> None:
     node_plans = plans(master, run, {NAME: {"args": {"v": 4}}})
     results = made(node_plans)
     alone = steps(master, run, dry=True, diff=False, args={"v": 4})
@@ -203,7 +203,7 @@ def test_a_refusal_of_one_leaves_the_others(master: FakeNode, run: FakeRun) -> N
     assert results[NAME]["operations"]
 
 
-def test_a_static_pod_that_is_not_ready_is_planned_and_told(master: FakeNode, run: FakeRun) -> None:
+def test_a_static_pod_that_is_not_ready_is_planned_and_reported(master: FakeNode, run: FakeRun) -> None:
     master.kubelet.kill(master.kubelet.instances[0])
     results = made(plans(master, run, {NAME: {}}))
     assert (results[NAME]["ready"], results[NAME]["problem"]) == (False, "is down after 1 start(s)")
@@ -211,7 +211,7 @@ def test_a_static_pod_that_is_not_ready_is_planned_and_told(master: FakeNode, ru
 
 
 @pytest.mark.usefixtures("beside")
-def test_what_is_not_planned_is_told_as_far_as_a_rollout_goes_by_it(master: FakeNode, run: FakeRun) -> None:
+def test_what_is_not_planned_is_reported_as_far_as_a_rollout_goes_by_it(master: FakeNode, run: FakeRun) -> None:
     node_plans = plans(master, run, {OTHER: {}})
     assert node_plans.report({})["others"] == {}, "the kubelet is not read yet"
     node_plans.read()
@@ -223,7 +223,7 @@ def test_what_is_not_planned_is_told_as_far_as_a_rollout_goes_by_it(master: Fake
     assert found["problem"]
 
 
-def test_a_directory_that_cannot_be_read_leaves_nothing_to_tell(
+def test_a_directory_that_cannot_be_read_leaves_nothing_to_report(
     master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node_plans = plans(master, run, {NAME: {}})
@@ -232,7 +232,7 @@ def test_a_directory_that_cannot_be_read_leaves_nothing_to_tell(
     assert node_plans.report({})["others"] == {}
 
 
-def test_a_look_that_fails_is_a_problem_too(master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_fails_is_a_problem_too(master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
     node_plans = plans(master, run, {NAME: {}})
     node_plans.read()
     (member,) = node_plans.members().values()
@@ -264,7 +264,7 @@ def test_what_was_never_changed_is_skipped_on_demand(
     assert list(node_plans.members()) == [*planned, NAME]
 
 
-def test_what_an_earlier_run_left_is_told_and_stays_untold(master: FakeNode, run: FakeRun) -> None:
+def test_what_an_earlier_run_left_is_reported_and_stays_unreported(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4").encode())
     carry_out(master, run, args={"v": 4})
     results = made(plans(master, run, {NAME: {"args": {"v": 4}}}))
@@ -272,7 +272,7 @@ def test_what_an_earlier_run_left_is_told_and_stays_untold(master: FakeNode, run
     assert journal_history.unreported_outcome(NAME) is not None
 
 
-def test_without_a_static_pod_the_node_is_told(master: FakeNode, run: FakeRun) -> None:
+def test_without_a_static_pod_the_node_is_reported(master: FakeNode, run: FakeRun) -> None:
     node_plans = plans(master, run, {})
     assert made(node_plans) == {}
     assert node_plans.report({})["node"] == "cp1"
@@ -284,7 +284,7 @@ AT_WORK = (0, "active\n", "")
 
 
 @pytest.mark.parametrize("name", [NAME, "kubelet"])
-def test_a_transaction_at_work_keeps_all_out_before_the_kubelet_is_asked(
+def test_a_transaction_at_work_keeps_all_out_before_the_kubelet_is_queried(
     master: FakeNode, run: FakeRun, name: str
 ) -> None:
     master.prepare(phase=WAITING)

@@ -22,7 +22,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import Fa
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import carry_out
 
 
-def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
+def test_what_is_reported_of_a_node(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4").encode())
     machine = master.proc / "50/root/etc/machine-id"
     machine.parent.mkdir()
@@ -47,7 +47,7 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     assert described["unverified"] == ["whether it works: its manifest has no probe, so only its process was watched"]
 
 
-def test_manifest_in_place_of_directory_is_told(master: FakeNode, run: FakeRun) -> None:
+def test_manifest_in_place_of_directory_is_reported(master: FakeNode, run: FakeRun) -> None:
     (path,) = master.manifests.iterdir()
     found = read_all(None, str(path), run=run, warn=pytest.fail, host=master.host)
     assert [(each["name"], each["manifest"], each["ready"]) for each in found["static_pods"]] == [
@@ -83,7 +83,7 @@ def test_a_component_that_is_not_recognised_is_not_called_down(master: FakeNode,
     assert "is down" not in described["problem"]
 
 
-def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_path: Path) -> None:
+def test_what_is_reported_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_path: Path) -> None:
     directory = tmp_path / "others"
     directory.mkdir()
     (directory / "kube-apiserver.yaml").write_text(OLD + "\nx: &a b\n", encoding="utf-8")
@@ -111,7 +111,7 @@ def test_what_keeps_a_component_from_being_ready(master: FakeNode, run: FakeRun)
     )
 
 
-def test_no_value_of_the_environment_is_told(master: FakeNode, run: FakeRun) -> None:
+def test_no_value_of_the_environment_is_reported(master: FakeNode, run: FakeRun) -> None:
     text = OLD.replace(
         "    name: kube-apiserver\n", "    env:\n    - name: TOKEN\n      value: secret\n    name: kube-apiserver\n"
     )
@@ -121,7 +121,9 @@ def test_no_value_of_the_environment_is_told(master: FakeNode, run: FakeRun) -> 
     assert "secret" not in json.dumps(found)
 
 
-def test_no_value_of_the_environment_is_told_of_a_process_that_is_out_of_step(master: FakeNode, run: FakeRun) -> None:
+def test_no_value_of_the_environment_is_reported_of_a_process_that_is_out_of_step(
+    master: FakeNode, run: FakeRun
+) -> None:
     """The process has the argument expanded, with the value that the variable had when it was started."""
     text = OLD.replace("--v=1", "--v=$(TOKEN)").replace(
         "    name: kube-apiserver\n", "    env:\n    - name: TOKEN\n      value: later\n    name: kube-apiserver\n"

@@ -64,7 +64,7 @@ def test_a_change_from_the_desired_state_to_the_commit(master: FakeNode, run: Fa
     assert set(json.loads(record.read_text(encoding="utf-8"))["owned"]) == {"args", "feature_gates"}
 
 
-def test_the_end_of_a_change_is_told_under_the_id_that_it_was_given(master: FakeNode, run: FakeRun) -> None:
+def test_the_end_of_a_change_is_reported_under_the_id_that_it_was_given(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4").encode())
     result = carry_out(master, run, args={"v": 4})
     started = result["transaction"]
@@ -74,7 +74,7 @@ def test_the_end_of_a_change_is_told_under_the_id_that_it_was_given(master: Fake
     assert documented("static_pod", "transaction") == documented("kubelet", "transaction")
 
 
-def test_f20_an_outcome_is_told_where_it_cannot_be_noted_that_it_was(master: FakeNode, run: FakeRun) -> None:
+def test_f20_an_outcome_is_reported_where_it_cannot_be_noted_that_it_was(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4").encode())
     started = carry_out(master, run, args={"v": 4})["transaction"]
     (master.state / "followed.json").mkdir()
@@ -194,7 +194,7 @@ def test_a_control_plane_that_was_joined_again_has_manifests_of_kubeadm(master: 
     )
 
 
-def test_what_an_upgrade_took_is_told(master: FakeNode, run: FakeRun) -> None:
+def test_what_an_upgrade_took_is_reported(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4").encode())
     carry_out(master, run, args={"v": 4})
     master.foreign_edit(OLD.replace("v1.37.2", "v1.36.3"))
@@ -254,7 +254,7 @@ def test_a_change_that_no_kubelet_would_start_is_refused(master: FakeNode, run: 
         assert unchanged.plan().operations == ()
 
 
-def test_the_preflight_tells_what_a_user_should_know(
+def test_the_preflight_reports_what_a_user_should_know(
     master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preflight, "check", lambda *given: ("etcd is alone",))
@@ -283,7 +283,9 @@ def test_nothing_to_change_is_no_success_over_a_component_that_is_down(master: F
             carry_out_nothing(master, run, dry=dry)
 
 
-def test_a_component_that_is_broken_is_told_with_its_last_transaction_and_words(master: FakeNode, run: FakeRun) -> None:
+def test_a_component_that_is_broken_is_reported_with_its_last_transaction_and_words(
+    master: FakeNode, run: FakeRun
+) -> None:
     master.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("E1 why it hangs",))
     assert master.change(rollback=False)["outcome"] == UNHEALTHY
     master.kubelet.kill(master.kubelet.instances[-1])

@@ -210,7 +210,7 @@ def test_a_step_is_reverted(server: Pod) -> None:
     }
 
 
-def test_what_does_not_touch_encryption_says_nothing(server: Pod) -> None:
+def test_what_does_not_touch_encryption_reports_nothing(server: Pod) -> None:
     server.start_with("k1", "identity")
     assert without_limits_of_fakes(server.plan(args={"v": 4}).warnings) == []
     assert without_limits_of_fakes(server.plan(files=[samples.file(str(server.directory / "x"), "x")]).warnings) == []

@@ -120,7 +120,7 @@ def verified_idle(master: FakeNode, run: FakeRun) -> list[str]:
     return without_limits_of_fakes(idle.report()["unverified"])
 
 
-def test_idle_api_server_names_clients_it_does_not_answer(gated: FakeNode, run: FakeRun) -> None:
+def test_idle_api_server_names_clients_it_does_not_serve(gated: FakeNode, run: FakeRun) -> None:
     assert verified_idle(gated, run) == []
     gated.web.admission = 403
     limit = "whether it answers the client of {}: the API server answers 403"

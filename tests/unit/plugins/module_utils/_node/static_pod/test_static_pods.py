@@ -132,7 +132,7 @@ def test_policy_files(tmp_path: Path) -> None:
 # ---- owners of files -------------------------------------------------------------------------------------------------
 
 
-def test_owners_are_looked_up_on_the_node() -> None:
+def test_owners_are_searched_on_the_node() -> None:
     files = samples.desired(
         files=[
             samples.file("/a", owner="root", group="0"),

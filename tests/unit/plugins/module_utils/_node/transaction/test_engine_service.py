@@ -59,7 +59,7 @@ def test_two_runs_at_once_are_refused(master: FakeNode) -> None:
         pass
 
 
-def test_a_transaction_at_work_is_named_with_who_asked_for_it(master: FakeNode, run: FakeRun) -> None:
+def test_a_transaction_at_work_is_named_with_who_requested_it(master: FakeNode, run: FakeRun) -> None:
     journal = master.prepare(phase=WAITING)
     with (
         locked(str(master.state), seconds=0, clock=master.clock, sleep=master.clock.sleep),
@@ -72,7 +72,7 @@ def test_a_transaction_at_work_is_named_with_who_asked_for_it(master: FakeNode, 
 
 
 @pytest.mark.parametrize("dry", [True, False])
-def test_a_run_that_is_refused_because_of_another_says_so(master: FakeNode, run: FakeRun, dry: bool) -> None:
+def test_a_run_that_is_refused_because_of_another_is_reported(master: FakeNode, run: FakeRun, dry: bool) -> None:
     late = steps(master, run, dry=dry)
     with engine_service.hold_lock(NAME, dry=False), pytest.raises(Busy), late.session():
         pass
@@ -128,7 +128,7 @@ def test_another_component_whose_engine_was_stopped_blocks_nothing(master: FakeN
         pass
 
 
-def test_another_component_that_is_begun_meanwhile_is_not_joined(master: FakeNode, run: FakeRun) -> None:
+def test_another_component_that_is_started_meanwhile_is_not_joined(master: FakeNode, run: FakeRun) -> None:
     def begin() -> None:
         begin_another(master)
         run.results["systemctl is-active"] = (0, "active\n", "")
@@ -139,7 +139,7 @@ def test_another_component_that_is_begun_meanwhile_is_not_joined(master: FakeNod
     assert not run.ran("systemctl start")
 
 
-def test_two_components_of_a_node_are_not_begun_at_once(master: FakeNode, run: FakeRun) -> None:
+def test_two_components_of_a_node_are_not_started_at_once(master: FakeNode, run: FakeRun) -> None:
     node = str(master.state.parent / ".node")
     make_directory(node)
     with (
@@ -185,7 +185,7 @@ def test_recover_does_not_guess_at_a_damaged_journal(master: FakeNode, run: Fake
     assert master.journal_path.read_text(encoding="ascii") == "{"
 
 
-def test_a_closed_journal_that_is_damaged_is_told_and_blocks_nothing(master: FakeNode, run: FakeRun) -> None:
+def test_a_closed_journal_that_is_damaged_is_reported_and_blocks_nothing(master: FakeNode, run: FakeRun) -> None:
     master.change()
     (identifier,) = journal_history.ended_ids(NAME)
     damage(master.state, identifier=identifier)
@@ -199,7 +199,7 @@ def test_a_closed_journal_that_is_damaged_is_told_and_blocks_nothing(master: Fak
     assert f"{identifier}.json is damaged" in described["unreadable_journals"][0]
 
 
-def test_check_mode_tells_of_an_open_transaction_and_plans_on(master: FakeNode, run: FakeRun) -> None:
+def test_check_mode_reports_an_open_transaction_and_plans_on(master: FakeNode, run: FakeRun) -> None:
     journal = master.prepare(phase=WAITING)
     dry = steps(master, run, dry=True, args={"v": 4})
     with dry.session():
@@ -210,7 +210,7 @@ def test_check_mode_tells_of_an_open_transaction_and_plans_on(master: FakeNode, 
     assert dry.report()["open_transaction"] == {"id": journal["id"], "phase": WAITING}
 
 
-def test_a_transaction_that_was_not_followed_is_told_once(master: FakeNode, run: FakeRun) -> None:
+def test_a_transaction_that_was_not_followed_is_reported_once(master: FakeNode, run: FakeRun) -> None:
     master.change()
     for dry, acknowledge, number in ((True, True, 1), (False, False, 1), (False, True, 1), (False, True, 0)):
         again = steps(master, run, dry=dry, acknowledge=acknowledge)
@@ -348,7 +348,7 @@ def test_an_engine_that_is_not_at_work_is_not_waited_for(master: FakeNode, run: 
     assert master.clock.now - began < 15
 
 
-def test_the_follower_marks_what_it_told(master: FakeNode, run: FakeRun) -> None:
+def test_the_follower_marks_what_it_reported(master: FakeNode, run: FakeRun) -> None:
     report = transaction_progress.report_progress(NAME, None, wait=0, seen="", dry=False, run=run)
     assert (report["phase"], report["transaction"]) == (None, None)
     master.change()
@@ -372,7 +372,7 @@ def test_the_follower_marks_what_it_told(master: FakeNode, run: FakeRun) -> None
         ({"f_ffree": 0, "f_files": 0}, ""),
     ],
 )
-def test_follower_tells_why_engine_cannot_save_its_state(
+def test_follower_reports_why_engine_cannot_save_its_state(
     master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch, changes: dict[str, int], why: str
 ) -> None:
     master.prepare()
@@ -452,7 +452,7 @@ def test_an_unreadable_journal_is_an_alarm_once_no_engine_is_at_work(master: Fak
 CONFIRM = {"confirm": True, "confirm_url": "https://lb:6443/readyz"}
 
 
-def test_what_a_journal_says_of_a_confirmation(master: FakeNode, run: FakeRun) -> None:
+def test_what_a_journal_reports_of_a_confirmation(master: FakeNode, run: FakeRun) -> None:
     longest = {}
     desired_states: dict[str, dict[str, t.Any]] = {"no": {}, "yes": {**CONFIRM, "confirm_timeout": 77}}
     for name, desired in desired_states.items():

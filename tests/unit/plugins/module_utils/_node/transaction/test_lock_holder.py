@@ -57,5 +57,5 @@ def test_the_lock_of_another_file_with_the_same_number_is_not_meant(master: Fake
         ({}, "this host"),
     ],
 )
-def test_from_where_something_was_asked_for(environment: dict[str, str], origin: str) -> None:
+def test_from_where_something_was_requested(environment: dict[str, str], origin: str) -> None:
     assert lock_holder.requester_of(environment) == origin

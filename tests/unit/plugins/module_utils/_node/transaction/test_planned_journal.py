@@ -112,7 +112,7 @@ def test_a_journal_that_cannot_be_written_leaves_none(master: FakeNode, run: Fak
     assert not run.ran("systemctl start")
 
 
-def test_without_room_nothing_is_begun(master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_room_nothing_is_started(master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk_space, "COPIES", 10**12)
     all_steps = steps(master, run, args={"v": 4})
     with all_steps.session():

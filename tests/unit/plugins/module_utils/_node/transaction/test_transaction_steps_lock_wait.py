@@ -48,7 +48,7 @@ def test_a_free_node_is_not_waited_for(master: FakeNode, run: FakeRun) -> None:
     assert master.clock.now == began
 
 
-def test_without_time_nothing_is_looked_at(master: FakeNode, run: FakeRun) -> None:
+def test_without_time_nothing_is_observed(master: FakeNode, run: FakeRun) -> None:
     with engine_service.hold_lock(NAME, dry=False):
         assert wait(master, 0).wait_until_free(NAME, run) is False
 
@@ -130,7 +130,7 @@ def test_a_change_does_not_go_on_when_it_has_waited(master: FakeNode, run: FakeR
         assert again.plan().operations
 
 
-def test_a_node_that_stays_busy_is_told(master: FakeNode, run: FakeRun) -> None:
+def test_a_node_that_stays_busy_is_reported(master: FakeNode, run: FakeRun) -> None:
     master.prepare(phase=WAITING)
     run.results["systemctl is-active"] = AT_WORK
     late = steps(master, run, dry=True, lock_wait=wait(master, 10))

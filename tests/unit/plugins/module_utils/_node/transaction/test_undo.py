@@ -141,7 +141,7 @@ def test_the_last_change_is_reverted_with_what_is_ours(api: Pod) -> None:
     assert (journal_history.last_outcome(NAME) or {})["reverts"] == report["reverts"]
 
 
-def test_asked_again_nothing_changes(api: Pod) -> None:
+def test_requested_again_nothing_changes(api: Pod) -> None:
     api.run(args={"v": 4})
     api.run(args={"v": 5})
     api.back()
@@ -170,7 +170,7 @@ def test_the_refused_attempts_in_between_are_passed_over(api: Pod) -> None:
     assert api.text == OLD
 
 
-def test_one_that_fails_leaves_the_change_and_may_be_asked_again(api: Pod) -> None:
+def test_one_that_fails_leaves_the_change_and_may_be_requested_again(api: Pod) -> None:
     api.run(args={"v": 4})
     api.node.kubelet.behaviours["--v=1"] = Behaviour(alive=0.5, back_off=0.5)
     assert api.back()["result"]["outcome"] == ROLLED_BACK
@@ -215,7 +215,7 @@ def test_settings_whose_changes_are_gone_are_not_called_nothing(api: Pod) -> Non
     assert "this collection set args v, and " in warning
 
 
-def test_without_any_change_there_is_nothing_and_that_is_said(api: Pod) -> None:
+def test_without_any_change_there_is_nothing_and_that_is_reported(api: Pod) -> None:
     assert "has no change in effect" in api.plan(state="previous").warnings[0]
     api.run(args={"v": 4})
     api.back()
@@ -230,7 +230,7 @@ def test_settings_beside_it_are_refused(api: Pod) -> None:
         api.plan(state="previous", args={"v": 4}, purge=True)
 
 
-def test_an_edit_since_is_refused_and_told(api: Pod) -> None:
+def test_an_edit_since_is_refused_and_reported(api: Pod) -> None:
     api.run(args={"v": 4})
     api.node.foreign_edit(FOREIGN)
     with pytest.raises(Refusal, match=r"kube-apiserver\.yaml on cp1 is not what that left") as refusal:
@@ -275,13 +275,13 @@ def test_nothing_older_is_reverted_in_place_of_a_damaged_one(api: Pod, how: t.Ca
     assert api.text == FIVE
 
 
-def test_a_damaged_copy_is_told(api: Pod) -> None:
+def test_a_damaged_copy_is_reported(api: Pod) -> None:
     api.run(args={"v": 4})
     damage(api.history(1))
     assert "does not match its checksum" in (api.describe() or {})["blocked_by"]
 
 
-def test_a_file_beside_the_manifest_is_told(api: Pod) -> None:
+def test_a_file_beside_the_manifest_is_reported(api: Pod) -> None:
     api.run(args={"v": 4})
     stray = api.node.manifests / "kube-apiserver.yaml.bak"
     stray.write_text(OLD, encoding="utf-8")

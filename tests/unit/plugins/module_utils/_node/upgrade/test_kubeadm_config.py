@@ -84,7 +84,7 @@ def test_what_cannot_be_read_is_a_problem(responses: Json, why: str) -> None:
     assert found.persisted == Persisted()
 
 
-def test_contents_are_told_apart_with_what_only_control_planes_have(tmp_path: Path) -> None:
+def test_contents_are_distinguished_with_what_only_control_planes_have(tmp_path: Path) -> None:
     text = TEXT.replace("/etc/kubernetes/pki", str(tmp_path))
     (tmp_path / "sa.key").write_bytes(b"secret")
     assert (
@@ -122,7 +122,7 @@ def described(known: KubeadmConfig = KNOWN, **desired: t.Any) -> Json:
     return found
 
 
-def test_files_that_settings_name_are_told_as_the_plan_leaves_them(tmp_path: Path) -> None:
+def test_files_that_settings_name_are_reported_as_the_plan_leaves_them(tmp_path: Path) -> None:
     policy, other = tmp_path / "policy.yaml", tmp_path / "other.yaml"
     desired: Json = {
         "args": {"audit-policy-file": str(policy), "audit-log-path": "/var/log/a", "v": 4},
@@ -148,7 +148,7 @@ def test_files_that_settings_name_are_told_as_the_plan_leaves_them(tmp_path: Pat
     }
 
 
-def test_files_that_came_before_the_node_joined_are_told_like_those_of_other_nodes(tmp_path: Path) -> None:
+def test_files_that_came_before_the_node_joined_are_reported_like_those_of_other_nodes(tmp_path: Path) -> None:
     """join_files leaves no record of them."""
     desired: Json = {
         "args": {"audit-policy-file": str(tmp_path / "policy.yaml")},
@@ -169,7 +169,7 @@ def test_files_that_came_before_the_node_joined_are_told_like_those_of_other_nod
         assert len(first) == 2
 
 
-def test_files_of_others_are_read_and_one_that_is_missing_is_told(tmp_path: Path) -> None:
+def test_files_of_others_are_read_and_one_that_is_missing_is_reported(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     desired: Json = {"args": {"audit-policy-file": str(policy)}, "volumes": [samples.volume("audit", str(tmp_path))]}
     assert described(**desired)["args"]["audit-policy-file"]["files"] == {str(policy): MISSING}
@@ -201,7 +201,7 @@ def test_what_a_volume_needs_on_the_node(tmp_path: Path, volume: Json, expected:
     assert described(volumes=[setting])["volumes"]["audit"]["files"] == expected
 
 
-def test_a_file_as_a_volume_is_told_by_its_content(tmp_path: Path) -> None:
+def test_a_file_as_a_volume_is_recognized_by_its_content(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x", encoding="utf-8")
     setting = {**samples.volume("audit", str(tmp_path / "a")), "mount_path": "/a"}
     (digest,) = described(volumes=[setting])["volumes"]["audit"]["files"].values()

@@ -49,7 +49,7 @@ def read(run: UpgradeRun) -> UpgradeFindings:
     return found
 
 
-def test_kubeadm_is_asked_offline() -> None:
+def test_kubeadm_is_queried_offline() -> None:
     run = UpgradeRun()
     assert read(run) == UpgradeFindings(checks=["certificates"])
     (request,) = run.requests

@@ -30,7 +30,7 @@ def generate(run: UpgradeRun, text: str = CONFIGURATION, patches: str | None = N
     return upgrade_manifests.generate(Kubeadm("/new/kubeadm", config, configuration, run, patches))
 
 
-def test_kubeadm_is_asked_for_a_dry_run_of_two_phases() -> None:
+def test_kubeadm_makes_a_dry_run_of_two_phases() -> None:
     run = UpgradeRun()
     run.manifests["v1.37.2"] = {"etcd": "a", "kube-apiserver": "b"}
     run.strict_error = 'W1125 18:30:00.1 7 x.go:1] error: strict decoding error: unknown field "myField"\n'
@@ -54,7 +54,7 @@ def test_kubeadm_is_asked_for_a_dry_run_of_two_phases() -> None:
     assert "/etc/kubernetes/pki" not in targets  # mounted with /etc
 
 
-def test_what_kubeadm_passes_over_is_told_with_its_line() -> None:
+def test_what_kubeadm_passes_over_is_reported_with_its_line() -> None:
     run = UpgradeRun()
     run.manifests["v1.37.2"] = {"etcd": "a"}
     run.strict_error = 'W1 x.go:1] error: strict decoding error: yaml: unmarshal errors:\n  line 7: key "apiServer" already set in map\nother\n'
@@ -69,7 +69,7 @@ def test_an_external_etcd_is_none_of_its() -> None:
     assert "/pki" in [mount["target"] for mount in run.requests[0]["mounts"]]
 
 
-def test_what_kubeadm_says_when_it_fails() -> None:
+def test_what_kubeadm_reports_when_it_fails() -> None:
     run = UpgradeRun()
     run.manifests["v1.37.2"] = "[x] y\nE1125 18:30:00.1 7 x.go:1] old API spec\nTo see the stack trace of this error\n"
     with pytest.raises(KubeadmError, match=r"/new/kubeadm init phase control-plane all: old API spec$"):

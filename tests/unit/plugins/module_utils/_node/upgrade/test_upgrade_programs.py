@@ -27,7 +27,7 @@ def fixture_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: os.uname_result((found[0], "cp1", *found[2:4], "x86_64")))
 
 
-def test_what_is_said_to_be_there_is(tmp_path: Path) -> None:
+def test_what_is_reported_to_be_there_is(tmp_path: Path) -> None:
     run = UpgradeRun()
     NewPrograms(str(put_programs(tmp_path)), TARGET, run).check(["kubelet", "kubeadm"])
     assert [os.path.basename(call[0]) for call in run.calls] == ["kubeadm", "kubelet", "kube-apiserver"]

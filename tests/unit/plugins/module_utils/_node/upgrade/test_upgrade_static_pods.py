@@ -131,7 +131,7 @@ def test_what_vanishes_and_what_site_brings_back(upgrade: Check) -> None:
     assert upgrade.run.started(NAME)[-1][:2] == [NAME, "--v=1"]
 
 
-def test_ours_is_told_by_the_record(upgrade: Check) -> None:
+def test_ours_is_reported_by_the_record(upgrade: Check) -> None:
     owned_record.write_record(
         NAME, before={}, after={"args": {"v": Owned(["1"], None)}}, details=owned_record.NO_DETAILS
     )
@@ -174,7 +174,7 @@ def test_what_only_the_inventory_breaks(upgrade: Check) -> None:
     assert (finding.impact, finding.set_by, finding.key) == (BROKEN, INVENTORY, "Gone")
 
 
-def test_what_breaks_anyhow_is_told_once(upgrade: Check) -> None:
+def test_what_breaks_anyhow_is_reported_once(upgrade: Check) -> None:
     upgrade.generated(pod("--v=1", "--gone=1"))
     gone = "Error: unknown flag: --gone\n"
     accepted = refused("initializing audit webhook: stat /rehearsal-ends-here: no such file or directory")
@@ -270,13 +270,13 @@ def test_table_names_removed_gates_of_a_component_without_program(upgrade: Check
     assert all("Kubernetes 1.38 removes this feature gate" in each.message for each in broken)
 
 
-def test_rehearsed_component_is_not_looked_up_in_the_table(upgrade: Check) -> None:
+def test_rehearsed_component_is_not_searched_in_the_table(upgrade: Check) -> None:
     upgrade.target = "1.38.0"
     upgrade.run.manifests["v1.38.0"] = {NAME: pod("--v=1", "--feature-gates=NodeSwap=true")}
     assert [each for each in upgrade().findings if each.impact == BROKEN] == []
 
 
-def test_the_nodes_own_kubeadm_tells_what_is_kubeadms(
+def test_the_nodes_own_kubeadm_reports_what_is_kubeadms(
     upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = put_programs(tmp_path / "own", "kubeadm")

@@ -189,7 +189,7 @@ def test_whether_there_is_a_result_and_why_not(given: Json, has_failed: bool, re
     assert (result.has_failed, result.reason) == (has_failed, reason)
 
 
-def test_what_ssh_says_is_one_line() -> None:
+def test_what_ssh_reports_is_one_line() -> None:
     output = "Warning: added 'cp1'.\r\nssh: connect to host cp1 port 22: No route to host\r\n"
     found = typed.parse(typed.ModuleResult, {"unreachable": True, "msg": output})
     assert found.msg == "Warning: added 'cp1'. ssh: connect to host cp1 port 22: No route to host"

@@ -154,12 +154,12 @@ WAITING = {"phase": "Running", "containerStatuses": [{"state": {"waiting": {"rea
         ([plugin(metadata={"name": "p", "namespace": "s", "deletionTimestamp": "x"})], "s/p is about to end. See"),
     ],
 )
-def test_why_a_node_cannot_be_asked(found: list[Json], reason: str | None) -> None:
+def test_why_a_node_cannot_be_queried(found: list[Json], reason: str | None) -> None:
     why = pod_resources.node_blocker(node(), found, "labels")
     assert why == reason if reason is None else str(why).startswith(reason)
 
 
-def test_a_kubelet_that_does_not_report_is_not_asked() -> None:
+def test_a_kubelet_that_does_not_report_is_not_queried() -> None:
     silent = node()
     silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     assert "kubelet of w1 does not report any more" in str(pod_resources.node_blocker(silent, [plugin()], "labels"))
@@ -178,6 +178,6 @@ def test_a_kubelet_that_does_not_report_is_not_asked() -> None:
         (500, "See the log of the pod"),
     ],
 )
-def test_a_refusal_says_what_to_do(status: int, advice: str) -> None:
+def test_a_refusal_reports_what_to_do(status: int, advice: str) -> None:
     assert pod_resources.response_error("s/p", status, "words.").startswith(f"s/p answered {status}, words. {advice}")
     assert len(pod_resources.response_error("s/p", status, "w" * 1000)) < 500

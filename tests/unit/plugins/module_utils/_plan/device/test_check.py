@@ -64,7 +64,7 @@ def test_amounts_that_differ(capacity: str | None, allocatable: str | None, mess
     assert f"{D}: {message}" in check(capacity=capacity, allocatable=allocatable).problem
 
 
-def test_our_plugin_tells_which_devices_and_why() -> None:
+def test_our_plugin_reports_which_devices_and_why() -> None:
     sick = {"id": "usb-A6", "healthy": False, "reason": "the device no longer exists"}
     well = {"id": "usb-B7", "healthy": True, "reason": ""}
     reports = {"p-1": {D: {"devices": [sick, well], "skipped": [], "failure": ""}}}
@@ -72,7 +72,7 @@ def test_our_plugin_tells_which_devices_and_why() -> None:
     assert problem.endswith("1 of 4 devices are unhealthy (usb-A6: the device no longer exists)")
 
 
-def test_our_plugin_tells_what_it_skipped() -> None:
+def test_our_plugin_reports_what_it_skipped() -> None:
     skipped = [{"what": f"/dev/d{number}", "reason": "no permission"} for number in range(5)]
     reports = {"p-1": {D: {"devices": [], "skipped": skipped, "failure": "/dev cannot be read"}}}
     problem = check(capacity="0", plugin_reports=reports).problem
@@ -144,13 +144,13 @@ def test_pods_that_are_not_ready(parts: Json, message: str) -> None:
     assert problem == f"the pod x/p-1 is not ready: {message}"
 
 
-def test_our_plugin_tells_why_it_is_not_registered() -> None:
+def test_our_plugin_reports_why_it_is_not_registered() -> None:
     reports = {"p-1": {D: {"not_ready": "the kubelet refused the connection", "shortage": "0 healthy devices"}}}
     problem = check(plugin_pod(ready=False), plugin_reports=reports).problem
     assert problem.endswith(f"not registered, it says: {D}: the kubelet refused the connection")
 
 
-def test_our_plugin_tells_that_it_has_too_few_devices() -> None:
+def test_our_plugin_reports_that_it_has_too_few_devices() -> None:
     reports = {"p-1": {D: {"not_ready": "", "shortage": "0 healthy devices, and minHealthy is 1"}}}
     problem = check(plugin_pod(ready=False), plugin_reports=reports).problem
     assert problem.endswith(f"the pod x/p-1 is not ready: it says: {D}: 0 healthy devices, and minHealthy is 1")

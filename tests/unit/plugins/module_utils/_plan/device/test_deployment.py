@@ -311,13 +311,13 @@ DECISION = PluginDecision(summary=["w1: first"], nodes={"w1": 1})
 PROOF = Verification(proof=PluginCheck(summary=["w1: last"], nodes={"w1": 2}, problems=["w1: wrong"]))
 
 
-def test_the_last_look_is_reported() -> None:
+def test_the_last_check_is_reported() -> None:
     found = deployment.make_report(DECISION, PROOF, changed=True)
     assert found == {"changed": True, "nodes": {"w1": 2}, "problems": ["w1: wrong"], "kept": {}}
     assert deployment.report_lines(PRESENT, DECISION, PROOF, changed=True) == ["w1: last"]
 
 
-def test_without_a_change_the_first_look_counts() -> None:
+def test_without_a_change_the_first_check_counts() -> None:
     found = deployment.make_report(DECISION, None, changed=False)
     assert found == {"changed": False, "nodes": {"w1": 1}, "problems": [], "kept": {}}
     assert deployment.report_lines(PRESENT, DECISION, None, changed=False) == ["w1: first"]
@@ -340,7 +340,7 @@ def test_what_was_refused() -> None:
     }
 
 
-def test_what_is_told_of_a_plugin_that_is_gone() -> None:
+def test_what_is_reported_of_a_plugin_that_is_gone() -> None:
     decision = PluginDecision()
     assert deployment.report_lines(ABSENT, decision, Verification(), changed=True) == ["x/p: no longer there"]
     leftover = {"w1": {D: {"capacity": "4", "allocatable": "0"}}}
@@ -352,7 +352,7 @@ def test_what_is_told_of_a_plugin_that_is_gone() -> None:
     ]
 
 
-def test_warnings_of_calls_with_several_objects_are_told() -> None:
+def test_warnings_of_calls_with_several_objects_are_reported() -> None:
     several = {"result": {"results": [{"warnings": ["a"]}, {"changed": True}]}}
     written = WriteResult(results=[several, {"result": None}, {"result": {"kind": "Secret"}}])
     assert deployment.hidden_warnings(written) == ["a"]

@@ -100,7 +100,7 @@ def test_resources_of_a_configuration_that_nothing_validated(resources: t.Any, n
     assert desired.resource_names(options) == names
 
 
-def test_names_of_resources_are_told_once() -> None:
+def test_names_of_resources_are_reported_once() -> None:
     assert desired.resource_names(settings(expected=[{"resources": {D: 1}}, {"resources": {G: 1}}])) == [D, G]
 
 
@@ -136,7 +136,7 @@ def test_cdi(container: t.Any, uses: bool) -> None:
         ),
     ],
 )
-def test_what_the_reader_of_the_plugin_says(validation: Json, message: str) -> None:
+def test_what_the_reader_of_the_plugin_reports(validation: Json, message: str) -> None:
     assert desired.config_error(validation, "/bin/python") == message
 
 
@@ -162,7 +162,7 @@ def test_a_configuration_is_completed() -> None:
         ),
     ],
 )
-def test_who_may_ask_for_the_devices_of_pods(
+def test_who_may_request_the_devices_of_pods(
     pod_resources: t.Any, has_token: bool, becomes: t.Any, shares: bool
 ) -> None:
     config = {"resources": [], **({} if pod_resources is None else {"podResources": pod_resources})}

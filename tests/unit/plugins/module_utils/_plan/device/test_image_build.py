@@ -96,7 +96,7 @@ def test_what_cannot_be_built(request_: dict[str, t.Any], found: dict[str, t.Any
     assert message in made["refusal"]
 
 
-def test_what_is_asked_for_and_there() -> None:
+def test_what_is_requested_and_there() -> None:
     there = dataclasses.replace(FOUND, wheels=["a"], root="b")
     for more in {"wheels": "/w", "root": "/r.tar"}, {"base": "python:3"}:
         assert plan(dataclasses.replace(REQUEST, **more), there)["refusal"] == ""

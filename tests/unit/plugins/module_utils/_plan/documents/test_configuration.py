@@ -56,7 +56,7 @@ def test_what_is_a_value_for_kubernetes_alone_is_one(text: str, value: object) -
 
 
 @pytest.mark.parametrize("text", ["yEs", "ny", "0o8", "1e", "12e4567", ".", "1.2.3", "0x", "e5"])
-def test_what_looks_like_a_value_stays_a_text(text: str) -> None:
+def test_what_resembles_a_value_stays_a_text(text: str) -> None:
     assert configuration.load(f"a: {text}\nb: 'y'\nc: \"1e2\"\nd: !!str n\n") == {
         "a": text,
         "b": "y",

@@ -50,7 +50,7 @@ def test_what_could_not_be_guarded_is_refused(params: Json, message: str) -> Non
     assert message in refusal_message(lambda: desired(**params))
 
 
-def test_what_is_asked_for_comes_in_one_form() -> None:
+def test_what_is_requested_comes_in_one_form() -> None:
     options = desired(nodes=["w2", "w1", "w2"], exempt_namespaces=["b", "kube-system", "a"])
     assert (options.nodes, options.exempt_namespaces) == (("w1", "w2"), ("kube-system", "a", "b"))
     assert (options.taint_keys, desired(taint_keys=["k"]).taint_keys, desired(taint_keys=[]).taint_keys) == (
@@ -69,7 +69,7 @@ def test_nothing_has_to_be_named_to_remove_it() -> None:
     assert not desired(state="absent", resources=[], schedulers=[]).present
 
 
-def test_a_cluster_without_policies_is_told_the_other_way() -> None:
+def test_a_cluster_without_policies_is_reported_the_other_way() -> None:
     message = refusal_message(lambda: refuse_unserved(desired(), [], lambda: "v1.29.3"))
     assert message.startswith(
         "this cluster (v1.29.3) does not serve ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1"

@@ -113,7 +113,7 @@ def test_what_the_api_server_declines_is_a_change() -> None:
     ]
 
 
-def test_an_affinity_that_is_not_asked_for_any_more_goes_the_binding_first() -> None:
+def test_an_affinity_that_is_not_requested_any_more_goes_the_binding_first() -> None:
     plan = planned(desired(enforce=True), stored_objects(desired(**AFFINITY), "w1", "w2"))
     assert plan.removals == ((MUTATION_BINDING, NAME), (MUTATION, NAME))
     assert plan.writes == ()
@@ -139,7 +139,7 @@ def test_a_plan_is_the_same_each_time_and_changes_nothing_that_was_read() -> Non
     assert objects == before
 
 
-def test_a_guard_that_stops_refusing_is_told() -> None:
+def test_a_guard_that_stops_refusing_is_reported() -> None:
     (warning,) = planned(desired(), stored_objects(desired(enforce=True))).warnings
     assert warning.startswith(f"{NAME} refused until now and only warns from now on, because enforce is not set")
     assert not planned(desired(enforce=True), stored_objects(desired(enforce=True))).warnings
@@ -178,7 +178,7 @@ def test_a_guard_that_is_there_protects_nothing_when_its_last_node_goes() -> Non
     assert "state absent removes a guard" in plan.warnings[0]
 
 
-def test_a_plan_says_what_a_real_run_refuses() -> None:
+def test_a_plan_reports_what_a_real_run_refuses() -> None:
     cluster = Cluster({}, {})
     found = placement_protection.plan_protection(desired(), cluster, dry=True)
     (warning,) = placement_guard.plan(desired(), cluster, found, [], {}).warnings
@@ -191,7 +191,7 @@ def test_a_plan_says_what_a_real_run_refuses() -> None:
 # ---- report lines -----------------------------------------------------------------------------------------------------
 
 
-def test_what_was_done_is_told() -> None:
+def test_what_was_done_is_reported() -> None:
     options = desired(nodes=["w1", "w3", "gone"])
     found = protected(options, former=["gone", "w2", "older"])
     operations = planned(desired()).operations[:1]
@@ -205,7 +205,7 @@ def test_what_was_done_is_told() -> None:
     ]
 
 
-def test_what_is_only_planned_is_told_as_such() -> None:
+def test_what_is_only_planned_is_reported_as_such() -> None:
     options = desired(enforce=True)
     found = protected(options, former=["w2", "w3"])
     operations = planned(options).operations[:1]
@@ -217,7 +217,7 @@ def test_what_is_only_planned_is_told_as_such() -> None:
     ]
 
 
-def test_what_stays_is_told_plainly() -> None:
+def test_what_stays_is_reported_plainly() -> None:
     assert placement_guard.report_lines(desired(enforce=True), Protection(nodes=("w1",)), (), dry=True) == [
         f"{NAME} refuses; protected: w1"
     ]
@@ -226,7 +226,7 @@ def test_what_stays_is_told_plainly() -> None:
     ]
 
 
-def test_a_removal_is_told() -> None:
+def test_a_removal_is_reported() -> None:
     options = desired(state="absent")
     operations = planned(options, stored_objects(desired(), "w1")).operations
     assert placement_guard.report_lines(options, Protection(), operations, dry=False) == [f"{NAME}: does not exist"]

@@ -64,7 +64,7 @@ def test_exceptions_of_a_guard_that_warns_are_evaluated_in_the_trial_and_let_not
         ]
 
 
-def test_pods_of_the_trial_ask_for_what_their_names_say() -> None:
+def test_pods_of_the_trial_request_what_their_names_state() -> None:
     cases = placement_trial.trial_cases(STRICT_GUARD, "play")
     stamps = {
         thing["kind"]: f"guard-trial {placement_policies.revision_of(thing)}"
@@ -219,7 +219,7 @@ def test_responses_to_pods_are_validated(case: Case, accepted: Json | None, mess
     assert bool(problem) == bool(found)
 
 
-def test_what_is_said_of_expressions() -> None:
+def test_what_is_reported_of_expressions() -> None:
     warning = {"fieldRef": "spec.variables[6].expression", "warning": "undefined field 'specs'"}
     assert placement_trial.type_warnings({"status": {"typeChecking": {"expressionWarnings": [warning]}}}) == [
         "The API server says of the expression spec.variables[6].expression: undefined field 'specs'"

@@ -62,7 +62,7 @@ def proof_of(persistence: Persistence) -> Json:
     return persistence.proof_options(plan_of(persistence))
 
 
-def test_it_is_written_where_it_is_asked_for_and_nothing_keeps_it() -> None:
+def test_it_is_written_where_it_is_requested_and_nothing_keeps_it() -> None:
     assert (of().refusal(), of().pending_plan is not None, of().failure) == ("", True, "")
     assert not of(check_mode=True).pending_plan
     assert not of(enabled=False).pending_plan
@@ -85,7 +85,7 @@ def test_a_text_that_cannot_be_edited_is_refused_as_well() -> None:
     assert "anchor" in of({"text": TEXT.replace("scheduler: {}", "scheduler: &a {}")}).refusal()
 
 
-def test_an_api_that_does_not_answer_may_be_what_is_to_be_repaired() -> None:
+def test_an_api_that_does_not_respond_may_be_what_is_to_be_repaired() -> None:
     silent = of({"problem": "no answer", "text": None})
     assert (silent.refusal(), silent.pending_plan) == ("", None)
     assert "could not be read: no answer" in silent.failure
@@ -109,7 +109,7 @@ def test_what_was_put_there_and_is_not_wanted_any_more_goes() -> None:
     assert proof_of(gone)["changes"] == []
 
 
-def test_one_host_that_can_ask_is_enough() -> None:
+def test_one_host_that_can_query_is_enough() -> None:
     found = hosts(control_plane_persist=True)
     found["cp1"]["plan"]["kubeadm_config"] = {**KNOWN, "problem": "no answer", "text": None}
     persistence = decided(found)
@@ -175,7 +175,7 @@ def test_report_lines_at_the_end(written: Json, more: Json, line: str) -> None:
     assert any(line.startswith("+") for line in of(**more).report_lines(result, diff=True))
 
 
-def test_a_config_map_that_is_not_there_is_told_at_the_end() -> None:
+def test_a_config_map_that_is_not_there_is_reported_at_the_end() -> None:
     lines = of({"text": None}).report_lines(None, diff=True)
     assert "kubeadm-config is not written: there is no ConfigMap" in "\n".join(lines)
     assert not any(line.startswith("+") for line in lines)

@@ -91,7 +91,7 @@ def test_a_default_of_kubeadm_that_came_back_to_the_nodes_is_not_written(named: 
     )
 
 
-def test_of_static_pods_that_the_run_does_not_ask_for_what_is_written_stays() -> None:
+def test_of_static_pods_that_the_run_does_not_request_what_is_written_stays() -> None:
     persisted = recorded(SettingKey("etcd", "args", "x"))
     assert collect({}, static_pods=(API_SERVER,), persisted=persisted).desired == {
         SettingKey("etcd", "args", "x"): DesiredSetting(["5"], ["2"])
@@ -99,7 +99,7 @@ def test_of_static_pods_that_the_run_does_not_ask_for_what_is_written_stays() ->
     assert collect({}, persisted=persisted).desired == {}
 
 
-def test_gates_are_asked_for_by_name() -> None:
+def test_gates_are_requested_by_name() -> None:
     gate = SettingKey(API_SERVER, "feature_gates", "A")
     assert "control_plane_persist_feature_gates" in collect(reported(gate, True)).skipped[gate]
     assert collect(reported(gate, True), request=PersistRequest(gates=["A"])).desired == {gate: DesiredSetting(True)}
@@ -160,7 +160,7 @@ def test_what_no_variable_names_may_come_from_a_vault_and_is_not_added(field: st
     }
 
 
-def test_gates_that_stand_there_stay_where_no_variable_says_which_may() -> None:
+def test_gates_that_stand_there_stay_where_no_variable_reports_which_may() -> None:
     gate = SettingKey(API_SERVER, "feature_gates", "A")
     persisted = Persisted({gate: Entry(True, None, None)}, "", "")
     unnamed = reported(gate, True, named=False)

@@ -222,7 +222,7 @@ def test_a_flag_that_stands_there_several_times_gets_its_values_in_their_order()
     assert [entry["name"] for entry in twice] == ["v", "v", "w"]
 
 
-def test_a_default_of_kubeadm_cannot_be_said_to_be_unset() -> None:
+def test_a_default_of_kubeadm_cannot_be_reported_to_be_unset() -> None:
     found = plan(TEXT, arg("profiling"))
     assert (found.operations, list(found.skipped.values())) == (
         (),

@@ -59,7 +59,7 @@ def test_what_is_written_is_named_and_which_files_a_join_needs(ending: str) -> N
     assert join.endswith("/etc/policy.yaml")
 
 
-def test_where_nothing_is_left_to_write_only_the_files_are_told() -> None:
+def test_where_nothing_is_left_to_write_only_the_files_are_reported() -> None:
     written = kubeadm_config.plan(TEXT, Persisted(), arg("v", "5")).after
     assert lines(report.UNCHANGED, text=written) == []
     assert len(lines(report.UNCHANGED, text=written, files=["/a"])) == 1
@@ -73,7 +73,7 @@ def test_what_is_skipped_has_its_reason() -> None:
 
 
 @pytest.mark.parametrize("ending", [report.NOT_REQUESTED, report.FAILED, report.PLANNED])
-def test_a_refusal_is_told_with_what_is_lost(ending: str) -> None:
+def test_a_refusal_is_reported_with_what_is_lost(ending: str) -> None:
     found = lines(ending, refusal="minikube renders it", text=None)
     assert "kube-apiserver args v" in found[0]
     assert found[1] == "kubeadm-config is not written: minikube renders it"

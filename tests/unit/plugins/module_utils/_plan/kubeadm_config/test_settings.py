@@ -36,13 +36,13 @@ def test_what_is_ours_as_it_is_and_of_secrets_only_the_name() -> None:
     assert "secret" not in str(found)
 
 
-def test_without_names_of_variables_those_in_kubeadm_config_are_told() -> None:
+def test_without_names_of_variables_those_in_kubeadm_config_are_reported() -> None:
     found = settings.collect_settings(LIVE, RECORD, {}, [("env", "B")], None)
     assert found["settings"]["env"] == {"B": {"value": "b", "original": None, "ours": True, "named": False}}
     assert "env A" in found["others"]
 
 
-def test_values_of_others_that_are_named_or_that_we_wrote_to_kubeadm_config_are_told_as_theirs() -> None:
+def test_values_of_others_that_are_named_or_that_we_wrote_to_kubeadm_config_are_reported_as_theirs() -> None:
     named: Values = {"args": {"x": ["9"], "w": ["2"], "v": ["6"], "none": None}, "env": {"A": "secret"}}
     found = settings.collect_settings(LIVE, {}, named, [("args", "w"), ("args", "missing")], ())
     assert found == {

@@ -113,7 +113,7 @@ def test_entries_of_any_file_of_variables_are_moved_and_come_back(
     assert "s3cret" not in str(kubelet.diff_files(plan))
 
 
-def test_what_a_packages_unit_says_is_not_edited() -> None:
+def test_what_a_packages_unit_reports_is_not_edited() -> None:
     packaged = kubelets.KUBEADM_TEXT.replace("[Service]\n", "[Service]\nEnvironment=KUBELET_EXTRA_ARGS=--v=2\n")
     before = state(drop_ins={kubelets.KUBEADM: packaged}, environment={kubelets.FLAGS: None, EXTRA: None})
     with pytest.raises(
@@ -163,7 +163,7 @@ def test_a_file_that_changed_since_is_not_reverted() -> None:
     assert "was changed since" in plan.warnings[0]
 
 
-def test_what_is_dropped_of_several_adopted_settings_is_told() -> None:
+def test_what_is_dropped_of_several_adopted_settings_is_reported() -> None:
     before = state("KUBELET_EXTRA_ARGS='--max-pods=50 --v=2'\n")
     changed = after(before, kubelet.plan(desired(adopt=True, args={"v": 4}, config={"maxPods": 60}), before))
     plan = kubelet.plan(desired(args={"v": 4}, purge=True), changed)

@@ -86,7 +86,7 @@ def test_where_a_kubelet_differs() -> None:
     ]
 
 
-def test_nothing_asked() -> None:
+def test_nothing_queried() -> None:
     assert differences({}, {"maxPods": 1}) == []
     assert differences({"feature_gates": None, "config": None}, {}) == []
 

@@ -160,7 +160,9 @@ def test_units_as_systemd_reads_them(generator: Generator, files: dict[str, str]
         ),
     ],
 )
-def test_what_is_not_certain_is_left_as_it_is_and_told(generator: Generator, files: dict[str, str], why: str) -> None:
+def test_what_is_not_certain_is_left_as_it_is_and_reported(
+    generator: Generator, files: dict[str, str], why: str
+) -> None:
     for path, text in files.items():
         generator.write(path, text)
     written, output = generator.run()

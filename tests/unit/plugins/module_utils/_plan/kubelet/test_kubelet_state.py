@@ -60,7 +60,7 @@ def assert_same(found: t.Any, expected: t.Any) -> None:
         assert getattr(found, field.name) == getattr(expected, field.name), field.name
 
 
-def test_arguments_are_said_to_stand_where_they_were_derived_from() -> None:
+def test_arguments_are_reported_to_stand_where_they_were_derived_from() -> None:
     changed = after(ALL["minikube"].state(), kubelet.plan(desired(args={"v": 4}), ALL["minikube"].state()))
     sources = {argument.text: str(argument.source) for argument in changed.layout().service.arguments}
     assert sources["--node-ip=192.168.49.2"] == "/etc/systemd/system/kubelet.service.d/10-kubeadm.conf:6"

@@ -105,7 +105,7 @@ def test_and_out_of_it_again() -> None:
     assert_same(kubelets.after(state, plan), adopted)
 
 
-def test_a_policy_is_told_so_that_the_node_has_to_be_drained() -> None:
+def test_a_policy_is_reported_so_that_the_node_has_to_be_drained() -> None:
     state, last_change = change(kubelets.state(), config={"cpuManagerPolicy": "static"})
     assert [change.differences for change in revert(state, last_change).policies] == [("cpuManagerPolicy",)]
 

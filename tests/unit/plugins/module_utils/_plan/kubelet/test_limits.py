@@ -78,7 +78,7 @@ def test_what_are_no_limits(limits: t.Any) -> None:
         kubelet_limits.allocatable(limits, CAPACITY)
 
 
-def test_a_plan_tells_them_when_they_change() -> None:
+def test_a_plan_reports_them_when_they_change() -> None:
     def planned(**desired: t.Any) -> t.Any:
         return kubelet.plan(parse_desired(kubelets.parameters(**desired)), kubelets.state()).limits
 

@@ -81,7 +81,7 @@ def test_what_a_policy_in_force_stands_on_is_named(policy: str, before: str, aft
     assert named(before, after) == [], "nothing of it counts without the policy"
 
 
-def test_flags_and_fields_that_say_the_same_are_the_same() -> None:
+def test_flags_and_fields_that_mean_the_same_are_the_same() -> None:
     text = f"{{{CPU}, reservedSystemCPUs: '0', cpuManagerPolicyOptions: {{full-pcpus-only: 'true'}}}}"
     flags = ("--cpu-manager-policy=static", "--reserved-cpus=0", "--cpu-manager-policy-options=full-pcpus-only=1")
     assert kubelet_policies.policy_changes(settings(files=[text]), settings(*flags), {}) == []
@@ -133,7 +133,7 @@ def test_a_gate_that_goes_takes_the_state_files_along() -> None:
         ({"cpu_manager_state": None, "memory_manager_state": None}, f"{CPU}, {MEMORY}", []),
     ],
 )
-def test_a_state_file_that_does_not_match_is_told(
+def test_a_state_file_that_does_not_match_is_reported(
     state_policies: StateFilePolicies, text: str, words: list[str]
 ) -> None:
     found = kubelet_policies.find_mismatches(settings(files=[f"{{{text}}}"]), state_policies)
@@ -151,7 +151,7 @@ def test_a_file_that_does_not_match_makes_way_with_any_change() -> None:
     assert plan({"cpu_manager_state": "none"}, maxPods=50).policies == ()
 
 
-def test_without_a_change_it_is_only_told() -> None:
+def test_without_a_change_it_is_only_reported() -> None:
     idle = plan({"cpu_manager_state": "static"}, maxPods=110)
     assert (idle.operations, idle.policies) == ((), ())
     assert (

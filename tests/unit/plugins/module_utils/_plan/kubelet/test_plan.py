@@ -106,7 +106,7 @@ def test_what_a_task_does_not_name_stays_and_purge_takes_it_back() -> None:
     assert ("config", "maxPods", 50, 110) in operations(purged)
 
 
-def test_a_removed_setting_goes_back_to_what_others_say_today() -> None:
+def test_a_removed_setting_goes_back_to_what_others_set_today() -> None:
     changed = after(state(), kubelet.plan(desired(config={"maxPods": 50}), state()))
     today = kubelets.state(
         main=kubelets.MAIN_TEXT.replace("110", "200"),

@@ -29,7 +29,7 @@ def rejoined() -> State:
     return dataclasses.replace(before, main=main, joined=JOINED)
 
 
-def test_what_wins_over_kubelet_config_and_is_not_desired_is_told() -> None:
+def test_what_wins_over_kubelet_config_and_is_not_desired_is_reported() -> None:
     after = rejoined()
     (warning,) = planned(after).warnings
     assert warning.startswith(f"this node was joined to its cluster again at {JOINED}")
@@ -41,7 +41,7 @@ def test_what_wins_over_kubelet_config_and_is_not_desired_is_told() -> None:
     assert "maxPods" not in other
 
 
-def test_what_is_asked_for_or_reverted_is_no_news() -> None:
+def test_what_is_requested_or_reverted_is_no_news() -> None:
     after = rejoined()
     assert planned(after, **DESIRED).warnings == ()
     back = planned(after, purge=True)
@@ -57,7 +57,7 @@ def test_both_values_are_known() -> None:
     assert rejoining.Override("config", "imageGCHighThresholdPercent", 90, None) in found
 
 
-def test_what_kubelet_config_says_by_now_as_well_hides_nothing() -> None:
+def test_what_kubelet_config_reports_by_now_as_well_hides_nothing() -> None:
     after = rejoined()
     record: Record = {"config": {"maxPods": Owned(121, None)}}
     assert rejoining.find_overrides(record, after.without_ours().layout()) == []

@@ -96,7 +96,7 @@ def test_control_planes_come_first_wherever_they_stand() -> None:
     assert rollout.batches(every(hosts), 5) == [["c1"], ["w1", "w3"]]
 
 
-def test_the_cluster_is_told_by_all_nodes() -> None:
+def test_the_cluster_is_reported_by_all_nodes() -> None:
     other = host("w2", plan={"cluster": {"ca_sha256": "b", "machine_id": "2"}})
     assert rollout.cluster(every({"w1": host(), "w2": other, "w3": host("w3")})) == {
         "ca_sha256": "a,b",
@@ -108,7 +108,7 @@ DESIRED: Json = {"config": {"maxPods": 5}}
 EXPECTED: Json = {"feature_gates": {}, "config": {"maxPods": 5}}
 
 
-def test_what_is_asked_before_the_restarts() -> None:
+def test_what_is_queried_before_the_restarts() -> None:
     hosts = {
         "w1": host("n1", settings=DESIRED),
         "w2": idle("n2", settings=DESIRED),
@@ -177,7 +177,7 @@ def test_idle_kubelet_that_is_not_as_desired_is_named(entry: Json | None, words:
     assert not words or found["h"].startswith("The kubelet of n1 has nothing to change and is healthy, but ")
 
 
-def test_api_that_tells_of_no_node_blames_no_kubelet() -> None:
+def test_api_that_reports_no_node_blames_no_kubelet() -> None:
     assert rollout.idle_mismatches(every({"h": idle("n1", settings=DESIRED)}), info({"msg": "silent."})) == {}
     assert rollout.read_error(info({"msg": "silent."})).startswith("silent. If credentials are missing")
 
@@ -255,7 +255,7 @@ def test_how_the_lease_is_held_and_released() -> None:
     }
 
 
-def test_changes_that_are_open_are_told() -> None:
+def test_changes_that_are_open_are_reported() -> None:
     hosts = {
         "w1": host(),
         "w2": idle("w2", open_transaction={"phase": "applied"}),
@@ -292,7 +292,7 @@ def test_what_the_lease_refuses(response: Json, acquired: str, renewed: str) -> 
         assert ("node_kubelet_lease" in found) is ("To continue" in words)
 
 
-def test_what_is_told_of_a_lease_that_was_acquired() -> None:
+def test_what_is_reported_of_a_lease_that_was_acquired() -> None:
     assert rollout.lease_warnings(typed.parse(LeaseResult, {"stale": False, "taken_over_from": None})) == []
     result = typed.parse(LeaseResult, {"stale": True, "taken_over_from": "them"})
     takeover, stale = rollout.lease_warnings(result)
@@ -356,7 +356,7 @@ def test_what_can_be_compared(gates: Json, config: Json, found: bool) -> None:
     assert rollout.is_compared({"feature_gates": gates, "config": config}) is found
 
 
-def test_what_the_kubelet_says_that_it_uses() -> None:
+def test_what_the_kubelet_reports_that_it_uses() -> None:
     differences = [
         {"field": "config", "key": "maxPods", "expected": 50, "found": 110},
         {"field": "feature_gates", "key": "A", "expected": True, "found": None},
@@ -402,7 +402,7 @@ def test_a_host_that_has_not_planned_has_no_report() -> None:
     assert report({}) == {}
 
 
-def test_a_host_that_is_excluded_says_why() -> None:
+def test_a_host_that_is_excluded_reports_why() -> None:
     found = report({"begin": {**OF, "at_work": True, "excluded": "no route"}})
     assert (found["unreachable"], found["failed"]) == (True, False)
     assert found["msg"] == "skipped, because it cannot be reached: no route"
@@ -416,7 +416,7 @@ def test_a_change_goes_on_top_of_its_plan() -> None:
     assert not {"limits", "invocation"} & set(found)
 
 
-def test_what_a_former_pass_changed_is_not_told() -> None:
+def test_what_a_former_pass_changed_is_not_reported() -> None:
     former = {"pass_id": "former"}
     change = {"results": [{"item": former, "transaction": {"id": "t"}}]}
     assert "transaction" not in report(host(turn=former, change=change))
@@ -448,7 +448,7 @@ SWITCHED_OFF = "node_kubelet_check_api is false"
         (DESIRED, []),
     ],
 )
-def test_change_that_was_not_compared_on_purpose_says_so(settings: Json, unverified: list[str]) -> None:
+def test_change_that_was_not_compared_on_purpose_is_reported(settings: Json, unverified: list[str]) -> None:
     done = host(settings=settings, **{**DONE, "change": made(changed=True, unverified=["its Node"])})
     assert report(done)["unverified"] == ["its Node", *unverified]
 
@@ -460,7 +460,7 @@ def test_change_that_was_not_compared_on_purpose_says_so(settings: Json, unverif
         ("present", []),
     ],
 )
-def test_what_went_back_and_is_not_compared_is_told(state: str, limits: list[str]) -> None:
+def test_what_went_back_and_is_not_compared_is_reported(state: str, limits: list[str]) -> None:
     done = host(settings={**DESIRED, "state": state}, **{**DONE, "change": made(changed=True)})
     gone = [operation("feature_gates", "A", None), operation("config", "b", None), operation("config", "c", 3)]
     done["plan"] = {**done["plan"], "operations": gone}
@@ -522,7 +522,7 @@ def test_mismatch_of_an_idle_kubelet_fails_its_host(steps: Json, message: str | 
     assert "failed" not in final_report("w2", idle("w2"), coordinator, [], has_turn=False)
 
 
-def test_what_was_told_at_the_end_is_told_again() -> None:
+def test_what_was_reported_at_the_end_is_reported_again() -> None:
     assert report({"end": {"report": {"msg": "text"}}}) == {"msg": "text"}
 
 
@@ -577,7 +577,7 @@ def test_final_report_of_a_host(registers: Json, has_turn: bool, stopped: list[s
     assert found["operations"] == [SETTING]
 
 
-def test_an_objection_is_told_of_its_host() -> None:
+def test_an_objection_is_reported_of_its_host() -> None:
     coordinator: Json = {"begin": OF, "admit": {**OF, "restart_refusals": {"w1": "pods would be lost."}}}
     found = final_report("w1", host(), coordinator, [], has_turn=True)
     assert (found["failed"], found["msg"]) == (True, "Nothing was changed, because pods would be lost.")

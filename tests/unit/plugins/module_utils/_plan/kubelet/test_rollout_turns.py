@@ -43,6 +43,6 @@ def test_each_host_knows_its_batch_and_the_one_before() -> None:
     }
 
 
-def test_one_host_says_why_kubelets_could_not_be_compared() -> None:
+def test_one_host_reports_why_kubelets_could_not_be_compared() -> None:
     first, second = rollout.not_compared(["w1", "w2"], "no answer").values()
     assert first == f"{second}: no answer"

@@ -27,7 +27,7 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def test_certificates_are_told_by_their_der_form() -> None:
+def test_certificates_are_reported_by_their_der_form() -> None:
     assert certificate_fingerprints(pem(b"a") + "# a comment\n" + pem(b"b") + pem(b"a")) == ",".join(
         sorted((digest(b"a"), digest(b"b")))
     )

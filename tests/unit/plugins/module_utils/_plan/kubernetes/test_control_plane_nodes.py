@@ -81,7 +81,7 @@ def test_a_run_without_control_planes(
     assert (bool(result.warning), bool(result.refusal)) == (warns, refuses)
 
 
-def test_what_is_said_of_it() -> None:
+def test_what_is_reported_of_it() -> None:
     result = check_absence(["cp1", "cp2"], [], SET)
     assert result == Absence(
         refusal="control_plane_components would have no effect: the cluster has the control planes cp1, cp2, but no host of this run is one,"

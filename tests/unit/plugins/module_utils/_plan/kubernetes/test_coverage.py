@@ -31,7 +31,7 @@ def objects(
 # ---- hosts that cannot be reached ------------------------------------------------------------------------------------
 
 
-def test_as_many_workers_as_the_variable_says_may_be_excluded() -> None:
+def test_as_many_workers_as_the_variable_reports_may_be_excluded() -> None:
     assert (objects(limit=0), objects("w1"), objects("w1", "w2", limit=2)) == ("", "", "")
 
 
@@ -67,11 +67,11 @@ def nodes(*names: str) -> dict[str, dict[str, str]]:
     return {name: label if name.startswith("cp") else {} for name in names}
 
 
-def test_a_run_that_reaches_all_says_nothing() -> None:
+def test_a_run_that_reaches_all_reports_nothing() -> None:
     assert check(nodes("cp1", "w1"), ["cp1", "w1"], has_control_plane=True) == Coverage()
 
 
-def test_nodes_that_it_does_not_name_are_told() -> None:
+def test_nodes_that_it_does_not_name_are_reported() -> None:
     found = check(nodes("cp1", "w1", "w3", "w2"), ["cp1"], excluded=["w1"], grouped=["cp1"], has_control_plane=True)
     assert found == Coverage(missing=("w2", "w3"))
 

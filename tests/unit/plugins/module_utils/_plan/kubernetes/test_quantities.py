@@ -65,12 +65,12 @@ def test_any_text_is_a_quantity_or_a_value_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(("value", "amount"), [(4, "4"), ("4", "4"), ("1k", "1000"), (0, "0"), ("4000m", "4")])
-def test_what_may_be_asked_for(value: t.Any, amount: str) -> None:
+def test_what_may_be_requested(value: t.Any, amount: str) -> None:
     assert quantities.parse_count("example.com/dongle", value) == amount
 
 
 @pytest.mark.parametrize("value", ["-1", -1, "1.5", 1.5, 4.0, "abc", "", True, [4], "10E", 2**63])
-def test_what_may_not_be_asked_for(value: t.Any) -> None:
+def test_what_may_not_be_requested(value: t.Any) -> None:
     with pytest.raises(
         Refusal, match=r"resources: invalid value .* of example.com/dongle: must be a whole number from 0 on"
     ):

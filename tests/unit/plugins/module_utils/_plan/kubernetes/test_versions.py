@@ -42,7 +42,7 @@ def test_a_minor_version(text: str, minor: tuple[int, int] | None) -> None:
         (None, "image: not found"),
     ],
 )
-def test_what_an_image_tells(image: str | None, expected: str) -> None:
+def test_what_an_image_reports(image: str | None, expected: str) -> None:
     assert versions.component_versions({"kube-apiserver": image}) == {"kube-apiserver": [expected]}
 
 
@@ -70,7 +70,7 @@ def test_the_ends_of_the_range(version: str, expected: str | None) -> None:
     assert found == ([f"cp1: kubelet {version} ({expected} than tested). {advice}"] if expected else [])
 
 
-def test_all_is_told_in_one_warning_and_each_version_once() -> None:
+def test_all_is_reported_in_one_warning_and_each_version_once() -> None:
     (warning,) = versions.warnings(
         "cluster", {"API server": ["v1.36.0"], "kubelet": ["v1.100.0", "v1.9.0", "latest", "v1.33.1", "v1.9.0"]}
     )
@@ -79,5 +79,5 @@ def test_all_is_told_in_one_warning_and_each_version_once() -> None:
     )
 
 
-def test_nothing_found_is_nothing_to_tell() -> None:
+def test_nothing_found_is_nothing_to_report() -> None:
     assert versions.warnings("cp1", {"kubelet": []}) == versions.warnings("cp1", {}) == []

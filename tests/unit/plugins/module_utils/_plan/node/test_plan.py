@@ -102,7 +102,7 @@ def test_a_node_of_which_nothing_is_named_keeps_what_we_own(entry: Json | None, 
 
 
 @pytest.mark.parametrize("live", [{}, {"a": "c"}])
-def test_what_another_took_away_or_changed_is_not_told_to_stay(live: Json) -> None:
+def test_what_another_took_away_or_changed_is_not_reported_to_stay(live: Json) -> None:
     given = {**PARAMS, "per_node": {"w1": None}, "purge": True}
     changed = node(labels=live, annotations={LABELS.annotation: owned(a=("b", None))})
     found = node_plan.plan(LABELS, changed, node_plan.parse_desired(LABELS, given).of("w1"))

@@ -85,7 +85,7 @@ def test_the_first_of_two_passes_leaves_what_goes() -> None:
     assert rollout.settings_of_pass({**settings, "first_of_two": False, "preserved": {}}) == known
 
 
-def test_what_no_variable_names_is_not_asked_for() -> None:
+def test_what_no_variable_names_is_not_requested() -> None:
     settings = {"desired": {"labels": {}}, "first_of_two": False, "preserved": {}}
     assert rollout.settings_of_pass(settings) == {"taints": None, "labels": {}, "resources": None}
 
@@ -98,7 +98,7 @@ def test_the_first_of_two_passes_names_a_taint_that_was_removed_before() -> None
     assert rollout.settings_of_pass(settings)["taints"] == [*others, taints[1]]
 
 
-def test_what_a_task_is_asked_for() -> None:
+def test_what_a_task_is_requested() -> None:
     hosts = {"w1": host("n1", taints=["t"]), "w2": host("n2", cluster=CLUSTER)}
     assert rollout.module_arguments("labels", hosts) == {
         "per_node": {"n1": {"labels": {"a": "b"}}, "n2": {"labels": {"a": "b"}}},
@@ -179,7 +179,7 @@ def test_a_host_that_is_excluded() -> None:
     }
 
 
-def test_a_host_that_has_ended_already_is_told_as_it_told_itself() -> None:
+def test_a_host_that_has_ended_already_is_reported_as_it_reported_itself() -> None:
     """The results of its end take the place of what it began with, before hosts end that Ansible has no forks for at once."""
     report = {"node": None, **dict.fromkeys(rollout.TASKS), "unreachable": True, "msg": "gone"}
     assert outcome(passed({**OF, "at_work": True}, end={**OF, "report": report}), {}).report() == report

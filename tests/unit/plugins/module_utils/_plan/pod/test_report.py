@@ -26,7 +26,7 @@ def test_names_of_variables(names: list[str], words: str) -> None:
     assert bool(found) is bool(words)
 
 
-def test_what_is_told() -> None:
+def test_what_is_reported() -> None:
     pods = {
         "b": {"outcome": "resized", "msg": ""},
         "a": {"outcome": "resized", "msg": "later"},

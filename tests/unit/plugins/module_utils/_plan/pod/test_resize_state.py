@@ -67,7 +67,7 @@ def condition(kind: str = "Pending", reason: str = "", message: str = "", observ
         (has(resize=""), RESIZED, ""),
     ],
 )
-def test_what_the_kubelet_says(pod: Json, outcome: str, reason: str) -> None:
+def test_what_the_kubelet_reports(pod: Json, outcome: str, reason: str) -> None:
     found = pod_resize_state.resize_state(pod, DESIRED)
     assert found.outcome == outcome
     if reason:
@@ -76,7 +76,7 @@ def test_what_the_kubelet_says(pod: Json, outcome: str, reason: str) -> None:
         assert found.reason == ""
 
 
-def test_a_kubelet_that_tells_nothing() -> None:
+def test_a_kubelet_that_reports_nothing() -> None:
     pod = has()
     del pod["status"]["containerStatuses"][0]["resources"]
     assert "the kubelet's gate InPlacePodVerticalScaling is on" in pod_resize_state.resize_state(pod, DESIRED).reason
@@ -145,7 +145,7 @@ def test_an_init_container_that_is_done_has_nothing_to_show() -> None:
     assert "container migrate does not run (Error)" in pod_resize_state.resize_state(failed, desired).reason
 
 
-def test_a_container_of_which_nothing_is_asked_needs_no_status() -> None:
+def test_a_container_of_which_nothing_is_queried_needs_no_status() -> None:
     pod = has()
     pod["status"]["containerStatuses"] = []
     assert pod_resize_state.resize_state(pod, {"app": {}}).outcome == RESIZED
@@ -191,7 +191,7 @@ def test_a_pod_of_the_same_name_is_another_one() -> None:
         ('pods "p" is forbidden: exceeded quota: q, requested: requests.cpu=2', REFUSED, ""),
     ],
 )
-def test_a_refusal_is_told_in_kubernetes_words(words: str, outcome: str, advice: str) -> None:
+def test_a_refusal_is_reported_in_kubernetes_words(words: str, outcome: str, advice: str) -> None:
     found, message = pod_resize_state.interpret_refusal(words)
     assert (found, message.startswith(words)) == (outcome, True)
     assert advice in message

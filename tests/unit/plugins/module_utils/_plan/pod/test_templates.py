@@ -39,7 +39,7 @@ def amounts(*resources: Json) -> list[dict[str, dict[str, str]]]:
         ({}, ""),
     ],
 )
-def test_a_selector_as_a_list_is_asked_for(selector: Json, text: str) -> None:
+def test_a_selector_as_a_list_is_requested(selector: Json, text: str) -> None:
     assert pod_templates.selector_text(selector) == text
 
 
@@ -83,7 +83,7 @@ def test_what_pods_lack_and_the_template_names_is_a_difference() -> None:
     assert pod_templates.find_differences(bare, DESIRED, amounts({})) == ()
 
 
-def test_what_a_limit_range_gave_is_no_difference_and_what_was_asked_for_is() -> None:
+def test_what_a_limit_range_gave_is_no_difference_and_what_was_requested_is() -> None:
     template = controller("Deployment", "web", container(resources={}))
     running = amounts({"limits": {"cpu": "2", "memory": "1Gi"}})
     assert pod_templates.find_differences(template, {}, running) == ()

@@ -106,7 +106,7 @@ def test_absent_without_any_option_takes_everything_back_and_with_empty_ones_not
     assert samples.desired(state="present").complete == set()
 
 
-def test_nothing_asked_for_is_a_desired_state_too() -> None:
+def test_nothing_requested_is_a_desired_state_too() -> None:
     desired = samples.desired()
     assert not any(desired.values.values())
     assert desired.files == ()

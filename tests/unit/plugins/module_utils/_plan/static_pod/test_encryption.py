@@ -120,14 +120,14 @@ def of(*entries: tuple[str, str]) -> Encryption:
         ([("pandas.bears.example", "k1 identity")], [("pandas.example", "identity k1")], "pandas.bears.example"),
     ],
 )
-def test_each_resource_is_judged_by_what_the_api_server_looks_up_for_it(
+def test_each_resource_is_judged_by_what_the_api_server_searches_for_it(
     before: list[tuple[str, str]], after: list[tuple[str, str]], resources: str
 ) -> None:
     found = encryption.find_risks(of(*before), of(*after), never)
     assert {finding.partition(": ")[0] for finding in found} == ({resources} if resources else set())
 
 
-def test_a_key_that_goes_is_asked_for_by_resource() -> None:
+def test_a_key_that_goes_is_requested_by_resource() -> None:
     counted: list[tuple[str, str]] = []
 
     def count(resource: str, key: Key) -> int:

@@ -187,7 +187,7 @@ def test_a_cluster_that_is_well_is_no_risk() -> None:
     assert risks(MEMBERS[0]) == []
 
 
-def test_each_risk_is_told() -> None:
+def test_each_risk_is_reported() -> None:
     learner = Member("d", votes=False, healthy=True, is_this=False)
     silent = Member("c", votes=True, healthy=False, is_this=False)
     assert "NOSPACE of member 1" in risks(alarms=("NOSPACE of member 1",))[0]

@@ -41,7 +41,7 @@ def test_a_refusal_counts_the_members_and_names_the_way_out() -> None:
 
 
 @pytest.mark.parametrize("cluster", ["h", "d", "hl"])
-def test_of_one_member_the_outage_is_said(cluster: str) -> None:
+def test_of_one_member_the_outage_is_reported(cluster: str) -> None:
     verdict = check_quorum(members(cluster))
     assert verdict.refusal is None
     assert "one member" in str(verdict.warning)

@@ -85,7 +85,7 @@ def test_other_files_are_taken() -> None:
     leader_election.refuse_slow_renewal(by_file(clientConnection={"qps": 0.01}, leaderElection={"leaderElect": False}))
 
 
-def test_what_is_no_configuration_is_no_answer() -> None:
+def test_what_is_no_configuration_is_no_response() -> None:
     with pytest.raises(Refusal):
         leader_election.renewal_of_file(b"- one", dict[str, str]().get)
 

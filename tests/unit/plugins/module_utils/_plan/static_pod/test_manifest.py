@@ -86,7 +86,7 @@ def test_probes_with_their_defaults() -> None:
     ("host", "host_network", "expected"),
     [("", False, "pod"), ("", True, "host"), ("127.0.0.1", False, None), ("127.0.0.1", True, None)],
 )
-def test_probe_without_host_asks_address_of_pod(host: str, host_network: bool, expected: str | None) -> None:
+def test_probe_without_host_queries_address_of_pod(host: str, host_network: bool, expected: str | None) -> None:
     text = (
         samples.SCHEDULER.replace("spec:\n", "spec:\n  hostNetwork: true\n", 1) if host_network else samples.SCHEDULER
     )
@@ -359,7 +359,7 @@ def test_a_flag_at_the_end_of_command_takes_its_value_from_args() -> None:
     assert changed(text, "args", "x", None) == text.replace("    - one\n", "").replace("    - --x\n", "")
 
 
-def test_a_value_that_looks_like_a_flag_is_tied_to_its_own() -> None:
+def test_a_value_that_resembles_a_flag_is_tied_to_its_own() -> None:
     text = samples.with_command("--x", "one", "--y=2")
     assert changed(text, "args", "x", ["-y"]) == samples.with_command("--x=-y", "--y=2")
     assert changed(text, "args", "x", ["-"]) == samples.with_command("--x", '"-"', "--y=2")
@@ -504,7 +504,7 @@ def test_a_new_volume_is_mount_and_volume_in_the_manifests_style() -> None:
     assert changed(result, "volumes", "x", None) == samples.API_SERVER
 
 
-def test_a_volume_without_type_and_for_writing_says_neither() -> None:
+def test_a_volume_without_type_and_for_writing_reports_neither() -> None:
     result = changed(samples.API_SERVER, "volumes", "x", {**MOUNT, "path_type": "", "read_only": False})
     gone, new = lines_changed(samples.API_SERVER, result)
     assert gone == []

@@ -50,7 +50,7 @@ def test_the_name_of_the_program(command: list[str], program: str) -> None:
         ({"readinessProbe": {"exec": {"command": ["x"]}}}, 0),
     ],
 )
-def test_how_long_nothing_but_the_kubelets_patience_tells_whether_it_works(
+def test_how_long_nothing_but_the_kubelets_patience_reports_whether_it_works(
     probes: dict[str, t.Any], seconds: int
 ) -> None:
     container = {"name": "kube-apiserver", "command": ["kube-apiserver"], **probes}

@@ -55,7 +55,7 @@ def test_a_key_without_a_value_is_one_that_is_not_set_and_goes_back(blank: str) 
     assert planned(before, resources={"requests": {"cpu": None}}).operations == ()
 
 
-def test_the_same_asked_again_is_no_change() -> None:
+def test_the_same_requested_again_is_no_change() -> None:
     options: Options = {"resources": {"requests": {"cpu": 0.5}}, "probes": {"readinessProbe": {"periodSeconds": 2}}}
     assert planned(following(planned(**options)), **options).operations == ()
 

@@ -36,7 +36,7 @@ def _etcd(*arguments: str) -> t.Any:
         {"listen-client-urls": ["https://127.0.0.1:2379"]},
     ],
 )
-def test_etcd_that_answers_to_its_probes_is_accepted(args: dict[str, t.Any]) -> None:
+def test_etcd_that_passes_its_probes_is_accepted(args: dict[str, t.Any]) -> None:
     assert static_pods.planned(_etcd(f"--{METRICS}={PROBED_URL}"), name="etcd", args=args).operations
 
 
@@ -44,7 +44,7 @@ def test_etcd_that_answers_to_its_probes_is_accepted(args: dict[str, t.Any]) -> 
     "value",
     [None, [f"http://{NODE_IP}:2381"], ["http://0.0.0.0:2382"], ["https://127.0.0.1:2381"], ["http://[::1]:2381"]],
 )
-def test_etcd_that_does_not_answer_to_its_probes_is_refused(value: t.Any) -> None:
+def test_etcd_that_does_not_pass_its_probes_is_refused(value: t.Any) -> None:
     with pytest.raises(
         Refusal,
         match=rf"change of {METRICS} etcd does not listen at {PROBED_URL}, .* Keep it, .*: {PROBED_URL},http://ADDRESS",
@@ -87,13 +87,13 @@ def test_etcd_that_was_out_of_reach_before_is_changed() -> None:
         ({"authorization-always-allow-paths": ["/healthz,/metrics"]}, "allow-paths /healthz,/metrics .* ask /livez"),
     ],
 )
-def test_scheduler_that_does_not_answer_to_its_probes_is_refused(args: dict[str, t.Any], complaint: str) -> None:
+def test_scheduler_that_does_not_pass_its_probes_is_refused(args: dict[str, t.Any], complaint: str) -> None:
     before = static_pods.state(static_pods.SCHEDULER.replace("httpGet:\n", "httpGet:\n        host: 127.0.0.1\n"))
     with pytest.raises(Refusal, match=complaint):
         static_pods.planned(before, name="kube-scheduler", args=args)
 
 
-def test_local_address_is_refused_where_probes_ask_that_of_the_node() -> None:
+def test_local_address_is_refused_where_probes_query_that_of_the_node() -> None:
     before = static_pods.state(static_pods.SCHEDULER.replace("spec:\n", "spec:\n  hostNetwork: true\n", 1))
     assert static_pods.planned(before, name="kube-scheduler", args={"bind-address": [NODE_IP]}).operations
     with pytest.raises(Refusal, match=r"bind-address 127\.0\.0\.1 .* ask ADDRESS-OF-THE-NODE"):
@@ -118,14 +118,14 @@ def test_port_that_goes_back_to_its_default_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["kube-apiserver", "kube-scheduler"])
-def test_address_is_changed_where_probes_ask_another_port(name: str) -> None:
+def test_address_is_changed_where_probes_query_another_port(name: str) -> None:
     base = static_pods.API_SERVER if name == "kube-apiserver" else static_pods.SCHEDULER
     before = static_pods.state(base.replace("port: 6443", "port: 3990").replace("Port: 10259", "Port: 10251"))
     assert static_pods.planned(before, name=name, args={"bind-address": [NODE_IP]}).operations
     assert static_pods.planned(before, name=name, args={"authorization-always-allow-paths": ["/metrics"]}).operations
 
 
-def test_anonymous_requests_are_switched_off_again_where_probes_ask_a_sidecar() -> None:
+def test_anonymous_requests_are_switched_off_again_where_probes_query_a_sidecar() -> None:
     text = static_pods.with_command("kube-apiserver", "--anonymous-auth=false").replace("port: 6443", "port: 3990")
     before = static_pods.state(text)
     done = static_pods.planned(before, args={"anonymous-auth": ["true"]})

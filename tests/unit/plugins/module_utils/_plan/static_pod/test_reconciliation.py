@@ -63,7 +63,7 @@ def test_what_an_upgrade_took_is_lost_and_set_again() -> None:
     assert back.record == {}
 
 
-def test_what_an_upgrade_took_and_nothing_asks_for_is_told_and_given_up() -> None:
+def test_what_an_upgrade_took_and_nothing_requests_is_reported_and_given_up() -> None:
     """Such as settings of etcd, which a run without them plans with purge only."""
     after = upgraded(following(planned(**DESIRED)))
     found = planned(after, purge=True)
@@ -83,7 +83,7 @@ def test_kubeadm_may_write_the_manifest_again_in_the_same_version() -> None:
     assert planned(again, purge=True, **DESIRED).lost == LOST
 
 
-def test_what_someone_took_out_stops_the_run_until_it_is_said_to_go_on() -> None:
+def test_what_someone_took_out_stops_the_run_until_it_is_reported_to_go_on() -> None:
     after = edited(following(planned(**DESIRED)), "    - --v=4\n")
     with pytest.raises(Refusal) as refusal:
         planned(after, purge=True, **DESIRED)
@@ -123,7 +123,7 @@ def test_our_only_setting_counts_as_taken_out() -> None:
 
 
 @pytest.mark.parametrize("given", [{}, {"purge": True}, {"args": {"v": None}}, {"state": "absent", "args": {"v": 1}}])
-def test_what_someone_took_out_and_nothing_asks_for_is_not_ours_any_more(given: dict[str, t.Any]) -> None:
+def test_what_someone_took_out_and_nothing_requests_is_not_ours_any_more(given: dict[str, t.Any]) -> None:
     """No change, so no transaction: it must not stay in the record for ever."""
     after = edited(following(planned(args={"v": 4}, env={"GOGC": "50"})), "    - --v=4\n")
     found = planned(after, **{"env": {"GOGC": "50"}, **given} if given.get("state") != "absent" else given)
@@ -183,7 +183,7 @@ def test_the_annotation_returns_with_the_next_change_although_no_file_changes() 
     assert planned(upgraded(before, edited.text), **desired).operations == ()
 
 
-def test_an_annotation_tells_that_the_manifest_was_not_written_again() -> None:
+def test_an_annotation_reports_that_the_manifest_was_not_written_again() -> None:
     desired: dict[str, t.Any] = {"files": [samples.file(POLICY, "ours")], "args": {"v": 4}}
     after = edited(following(planned(**desired)), "    - --v=4\n")
     with pytest.raises(Refusal, match="it was removed"):

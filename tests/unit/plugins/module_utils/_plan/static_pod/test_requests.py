@@ -30,7 +30,7 @@ def built(static_pods: str | list[str], *, state: str = "present", **more: t.Any
         ({"components": {"kube-scheduler": {"args": {}, "volumes": []}}}, {"args": {}, "volumes": []}),
     ],
 )
-def test_only_what_a_variable_names_is_asked_for(named: dict[str, t.Any], found: dict[str, t.Any]) -> None:
+def test_only_what_a_variable_names_is_requested(named: dict[str, t.Any], found: dict[str, t.Any]) -> None:
     """What is there is all that there shall be of it; anything else stays as it is."""
     assert built("kube-scheduler", **named) == {"kube-scheduler": found}
 
@@ -113,7 +113,7 @@ def test_an_etcd_that_is_none_of_ours_stays_optional_while_others_wait() -> None
     }
 
 
-def test_a_rollback_asks_for_no_settings() -> None:
+def test_a_rollback_requests_no_settings() -> None:
     found = built(
         "kube-apiserver", state="previous", feature_gates={"A": True}, components={"kube-apiserver": {"args": {}}}
     )

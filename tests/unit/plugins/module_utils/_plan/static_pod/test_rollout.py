@@ -134,7 +134,7 @@ def test_a_change_that_is_open_is_ended() -> None:
     ]
 
 
-def test_a_repair_is_first_and_does_not_ask() -> None:
+def test_a_repair_is_first_and_does_not_query() -> None:
     hosts = three(cp2=host("cp2", NOTHING), cp3=host("cp3", DOWN))
     assert rollout.turn_order(parsed(hosts)) == ["cp3", "cp1"]
     assert rollout.impaired_hosts(parsed(hosts)) == ["cp3"]
@@ -163,7 +163,7 @@ def test_the_api_has_to_prove_itself_by_all_nodes() -> None:
     assert rollout.expected_cluster(parsed({"cp1": host("cp1"), "cp2": host("cp2")}))["ca_sha256"] == "a"
 
 
-def test_open_changes_are_told_also_of_what_is_not_planned() -> None:
+def test_open_changes_are_reported_also_of_what_is_not_planned() -> None:
     hosts = three(
         cp1=host("cp1", {API_SERVER: pod(phase="waiting")}, others={ETCD: pod(phase="")}),
         cp2=host("cp2", NOTHING),
@@ -241,7 +241,7 @@ def test_a_node_that_is_not_ready_keeps_another_from_its_turn() -> None:
     )
 
 
-def test_a_node_that_was_not_asked_is_not_known() -> None:
+def test_a_node_that_was_not_queried_is_not_known() -> None:
     message = after_observation(host("cp1"), cp1=[observed(API_SERVER)], cp2=[observed(API_SERVER)])
     assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(parsed(three(cp1=message)), "cp1")
     message["observe"]["results"].append({"host": "cp3", "static_pods": None})
@@ -269,7 +269,7 @@ def test_a_repair_may_begin_while_others_are_not_ready() -> None:
     assert "cp1 could not be checked (gone)" in rollout.readiness_refusal(parsed(three(cp1=unknown)), "cp1")
 
 
-def test_the_plan_tells_of_readiness_before_the_first_turn() -> None:
+def test_the_plan_reports_readiness_before_the_first_turn() -> None:
     hosts = three(cp2=host("cp2", others={ETCD: pod(problem="starts")}))
     assert "etcd on cp2 starts" in rollout.readiness_refusal(parsed(hosts), "cp1")
     assert rollout.readiness_refusal(parsed(three(cp1=host("cp1", DOWN))), "cp1") == ""
@@ -341,7 +341,7 @@ def test_what_counts_as_ready_without_being_known_is_named_for_others_too() -> N
     assert rollout.assumed_ready(parsed(hosts)) == [("cp3", ETCD, probe)]
 
 
-def test_what_the_run_does_not_plan_is_told_where_it_is_wrong() -> None:
+def test_what_the_run_does_not_plan_is_reported_where_it_is_wrong() -> None:
     scheduler = {SCHEDULER: pod()}
     hosts = {
         "cp1": host("cp1", scheduler, others={API_SERVER: {"ready": True}, ETCD: {"ready": False}}),
@@ -429,7 +429,7 @@ def test_what_was_done_and_what_has_nothing_to_do_did_not_fail() -> None:
 
 
 @pytest.mark.parametrize("step", ["decide", "admit"])
-def test_of_a_refusal_of_all_each_names_who_has_told_it(step: str) -> None:
+def test_of_a_refusal_of_all_each_names_who_has_reported_it(step: str) -> None:
     hosts = parsed(three(cp1=after_failure(host("cp1"), step, "Nothing was changed: why.")))
     assert rollout.build_reports(hosts, dry=False)["cp3"][API_SERVER].msg == "Not changed, because cp1 failed."
     assert hosts["cp1"].causes == ["Nothing was changed: why."]
@@ -445,7 +445,7 @@ def test_where_nothing_was_to_be_changed_nothing_failed() -> None:
     assert [found[name][API_SERVER].raw["failed"] for name in ALL] == [False, False, False]
 
 
-def test_what_is_left_to_do_is_told_by_host() -> None:
+def test_what_is_left_to_do_is_reported_by_host() -> None:
     reports = rollout.build_reports(
         parsed(three(cp1=after_turn(host("cp1"), COMMITTED), cp2=after_turn(host("cp2"), {"failed": True}))), dry=False
     )

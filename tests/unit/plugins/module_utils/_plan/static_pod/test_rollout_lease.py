@@ -70,7 +70,7 @@ def test_a_turn_takes_longer_with_each_static_pod() -> None:
     assert rollout_lease.turn_seconds(results(both)) == 60 + 2 * (600 + 300 + 300 + 20 + 180)
 
 
-def test_what_is_asked_for_has_a_short_digest() -> None:
+def test_what_is_requested_has_a_short_digest() -> None:
     digests = {
         rollout_lease.desired_digest(results(host("cp1", **more)))
         for more in ({}, {"wait_timeout": 9}, {"purge": False}, {"desired": "another"})
@@ -112,7 +112,7 @@ def test_a_lease_that_is_held_lets_the_rollout_go_on() -> None:
 
 
 @pytest.mark.parametrize(("dry", "word"), [(False, "is"), (True, "would be")])
-def test_a_lease_that_is_taken_over_is_told(dry: bool, word: str) -> None:
+def test_a_lease_that_is_taken_over_is_reported(dry: bool, word: str) -> None:
     found = admitted({**ACQUIRED, "taken_over_from": "them", "stale": True}, dry=dry)
     expected = f"the Lease {word} taken over from them."
     assert found == Admission(warning=expected, is_held=not dry, is_stale=not dry)
@@ -150,7 +150,7 @@ def test_one_node_goes_on_without_an_api(result: Json, hosts: list[Json], skippe
     assert (found.is_alone, bool(found.warning), not found.refusal) == (goes_on, goes_on, goes_on)
 
 
-def test_who_goes_on_alone_is_told_whom_to_keep_away() -> None:
+def test_who_goes_on_alone_is_reported_whom_to_keep_away() -> None:
     begin = "continuing without the Lease, because this play has one node and no API server answers"
     assert admitted(SILENT, host("cp1")).warning == f"{begin}: no answer for 60 s."
     expected = f"{begin} (make sure that nothing changes cp2, cp3 meanwhile): no answer for 60 s."
@@ -264,7 +264,7 @@ def test_a_lease_is_not_released_while_a_change_goes_on() -> None:
     assert rollout_lease.release_request(parsed({"cp1": after_turn(host("cp1"))}), "me") is None
 
 
-def test_a_lease_that_stays_is_told() -> None:
+def test_a_lease_that_stays_is_reported() -> None:
     assert rollout_lease.release_warning("me", lease(ACQUIRED)) == ""
     expected = "the Lease is still held by me until it expires: no answer for 60 s."
     assert rollout_lease.release_warning("me", lease(SILENT)) == expected

@@ -32,7 +32,7 @@ def test_of_three_control_planes(found: dict[str, t.Any], who: str) -> None:
     assert rank_api_hosts(THREE, hostvars={}, **found)[0] == (who, True)
 
 
-def test_with_one_control_plane_that_one_answers() -> None:
+def test_with_one_control_plane_that_one_responds() -> None:
     assert rank_api_hosts(["cp1"], hostvars={}, changing=["cp1"], impaired=["cp1"])[0] == ("cp1", True)
 
 

@@ -27,5 +27,5 @@ def test_what_is_no_address_is_refused_with_an_example(url: str | None) -> None:
 @pytest.mark.parametrize(
     ("status", "problem"), [(200, ""), (302, ""), (403, ""), (500, "it answers 500"), (503, "it answers 503")]
 )
-def test_an_answer_of_the_api_server_counts(status: int, problem: str) -> None:
+def test_a_response_of_the_api_server_counts(status: int, problem: str) -> None:
     assert confirmation.status_problem(status) == problem

@@ -139,7 +139,7 @@ REQUESTS = {
 
 
 @pytest.mark.parametrize(("found", "lease_request", "now", "expected"), REQUESTS.values(), ids=REQUESTS)
-def test_what_a_run_that_asks_comes_to(found: Json, lease_request: LeaseRequest, now: float, expected: str) -> None:
+def test_what_a_run_that_queries_comes_to(found: Json, lease_request: LeaseRequest, now: float, expected: str) -> None:
     assert expected in outcome(found, lease_request, now)
 
 
@@ -172,7 +172,7 @@ def test_what_another_took_over_is_left_alone() -> None:
         assert "was lost: the run them@there/2" in plan.warnings[0]
 
 
-def test_a_mark_says_who_and_when_and_is_no_log() -> None:
+def test_a_mark_reports_who_and_when_and_is_no_log() -> None:
     lease = halted(US, dataclasses.replace(MARK, reason="x" * 5000))
     assert lease["spec"]["holderIdentity"] == ""
     mark = rollout_lease.parse(lease).halt
@@ -185,7 +185,7 @@ def test_a_mark_is_left_also_where_the_lease_was_lost_and_once_only() -> None:
     assert rollout_lease.halt(body(plan), US, NOW + 1, MARK).body is None
 
 
-def test_a_run_that_waits_in_vain_is_told_what_to_do() -> None:
+def test_a_run_that_waits_in_vain_is_named_with_what_to_do() -> None:
     message = rollout_lease.timeout_message(acquired(THEM), rollout_lease.LEASE_NAME, NOW + 60, 60.4)
     assert "waited 60 s" in message
     assert "control_plane_lease_takeover" in message

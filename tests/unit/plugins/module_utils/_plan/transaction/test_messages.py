@@ -46,7 +46,7 @@ def test_every_other_end_is_a_failure_with_cause_and_ending(ended: str, words: s
     assert messages.has_changed_node(ended) is changed
 
 
-def test_earlier_commit_says_what_was_not_verified_and_noticed() -> None:
+def test_earlier_commit_reports_what_was_not_verified_and_noticed() -> None:
     limits = {"proof": {"unverified": ["whether feature gates A are as desired: 403"]}, "notes": ["a copy was damaged"]}
     message = messages.report_message("kube-apiserver", "cp1", {**transaction("committed"), **limits})
     assert "which was not followed to its end, was committed at" in message
@@ -93,16 +93,16 @@ def test_check_mode_names_the_transaction_that_waits() -> None:
         (["one", "two "], "two"),
     ],
 )
-def test_the_telling_line_of_the_log_is_shown(log: list[str], expected: str) -> None:
+def test_the_relevant_line_of_the_log_is_shown(log: list[str], expected: str) -> None:
     message = str(messages.failure_message("kube-apiserver", "cp1", transaction("rolled_back", log)))
     assert message.endswith(f" kube-apiserver logged last: {expected}")
 
 
-def test_without_a_log_nothing_is_said_of_it() -> None:
+def test_without_a_log_nothing_is_reported_of_it() -> None:
     assert "said last" not in str(messages.failure_message("kube-apiserver", "cp1", transaction("rolled_back")))
 
 
-def test_the_report_of_an_earlier_run_says_how_it_ended() -> None:
+def test_the_report_of_an_earlier_run_reports_how_it_ended() -> None:
     committed = messages.report_message("kube-apiserver", "cp1", transaction("committed"))
     assert "20260101T000000.000000Z-abc" in committed
     assert "committed at 2026-01-01T00:05:00Z" in committed

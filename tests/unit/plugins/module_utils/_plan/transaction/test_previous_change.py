@@ -52,7 +52,7 @@ def test_the_newest_change_that_stands_is_reverted(newest_first: list[Rollback],
     assert (found and found.transaction) == chosen
 
 
-def test_older_ones_are_not_even_looked_at() -> None:
+def test_older_ones_are_not_even_observed() -> None:
     def damaged() -> t.Iterator[Rollback]:
         yield ended("committed")
         raise AssertionError("an older journal was read")
@@ -115,7 +115,7 @@ def test_a_change_without_settings_is_one_of_files() -> None:
     assert previous_change.revert_operations([], [LEFT]) == (Change("files", "/a", None, "reverted"),)
 
 
-def test_what_an_info_module_says() -> None:
+def test_what_an_info_module_reports() -> None:
     change = rollback(LEFT, file("/new", None, "x"), file("/gone", "x", None))
     diff = {"before_header": "/a", "after_header": "/a", "before": "one\ntwo\n", "after": "one\nthree\n"}
     found = previous_change.describe_rollback(change, [Change("args", "v", ["5"], None)], [diff])
@@ -129,7 +129,7 @@ def test_what_an_info_module_says() -> None:
     assert found["blocked_by"] is None
 
 
-def test_a_blocked_change_is_told_with_the_same_keys() -> None:
+def test_a_blocked_change_is_reported_with_the_same_keys() -> None:
     found = previous_change.describe_rollback(None, (), (), blocked_by="damaged")
     assert set(found) == set(previous_change.describe_rollback(rollback(LEFT), (), ()))
     assert (found["transaction"], found["files"], found["blocked_by"]) == (None, [], "damaged")

@@ -155,7 +155,7 @@ WARNED = {  # seen of 1.32.2 and 1.37.2
 
 
 @pytest.mark.parametrize(("output", "message"), WARNED.values(), ids=WARNED)
-def test_what_is_said_of_an_accepted_change_is_kept_once(output: str, message: str) -> None:
+def test_what_is_reported_of_an_accepted_change_is_kept_once(output: str, message: str) -> None:
     verdict = rehearsal.parse_verdict("kubelet", 1, f"{output}\n{output}\n{KUBELET_ENDS}")
     assert verdict.verdict == verdicts.ACCEPTED
     assert verdict.warnings == (f"kubelet says: {message}",)
@@ -171,7 +171,7 @@ def test_what_is_said_of_an_accepted_change_is_kept_once(output: str, message: s
         "{ no JSON, deprecated",
     ],
 )
-def test_what_warns_of_nothing_is_not_told(line: str) -> None:
+def test_what_warns_of_nothing_is_not_reported(line: str) -> None:
     assert rehearsal.parse_verdict("kubelet", 1, f"{line}\n{KUBELET_ENDS}").warnings == ()
 
 
@@ -252,7 +252,7 @@ def test_of_etcd_nothing_but_the_flags_is_rehearsed() -> None:
         'invalid boolean value "maybe" for -auto-tls: parse error',
     ],
 )
-def test_etcds_words_are_told(words: str) -> None:
+def test_etcds_words_are_reported(words: str) -> None:
     verdict = rehearsal.parse_verdict("etcd", 2, f"{words}\nUsage:\n\n  etcd [flags]\n    Start an etcd server.\n")
     assert (verdict.verdict, verdict.message) == (verdicts.REFUSED, words)
 

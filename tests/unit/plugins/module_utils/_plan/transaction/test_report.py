@@ -40,7 +40,7 @@ def row(**other: t.Any) -> str:
 # ---- how much, and of whom -------------------------------------------------------------------------------------------
 
 
-def test_a_run_tells_how_much_it_changed_where_and_what_stayed() -> None:
+def test_a_run_reports_how_much_it_changed_where_and_what_stayed() -> None:
     unchanged = part("w2", operations=[])
     assert lines(part("w1", **DONE), part("w1", "Node", changed=True), unchanged, part("w3", operations=[])) == [
         "Changed: 2 operations on 1 of 3 nodes; rehearsed: 1 kubelet, Node",
@@ -50,7 +50,7 @@ def test_a_run_tells_how_much_it_changed_where_and_what_stayed() -> None:
     ]
 
 
-def test_a_plan_tells_what_would_be_restarted_and_how_to_apply_it() -> None:
+def test_a_plan_reports_what_would_be_restarted_and_how_to_apply_it() -> None:
     parts = [part("cp1", "kube-apiserver"), part("w1"), part("w2", operations=[])]
     assert lines(*parts, hosts=["cp1", "w1", "w2"], dry=True) == [
         "Plan: 2 operations on 2 of 3 nodes; nothing was refused; rehearsed: kube-apiserver, 1 kubelet",
@@ -61,7 +61,7 @@ def test_a_plan_tells_what_would_be_restarted_and_how_to_apply_it() -> None:
     ]
 
 
-def test_a_plan_that_fails_on_pending_changes_says_so_with_its_last_word() -> None:
+def test_a_plan_that_fails_on_pending_changes_is_reported_with_its_last_word() -> None:
     report_lines = lines(part("w1"), dry=True, fails_on_pending=True)
     assert report_lines[-1] == "Pending: 1 operation not applied. Apply: the same command without --check"
     assert report.pending_message(2) == "Pending: 2 operations are not applied."
@@ -89,7 +89,7 @@ def test_many_operations_of_a_part_go_on_in_the_next_line() -> None:
     assert second.endswith("Gate04=true  (committed; away 2.0 s)")
 
 
-def test_a_revert_is_counted_and_says_where_its_variable_is() -> None:
+def test_a_revert_is_counted_and_reports_where_its_variable_is() -> None:
     revert = Change("config", "maxPods", 200, None, no_longer_desired=True)
     place = "; node_kubelet_config is from group_vars/kube_node.yml:2"
     assert report.describe_operation(revert, place) == f"- maxPods: 200 (no longer desired{place})"
@@ -155,14 +155,14 @@ def test_host_of_which_a_part_was_changed_did_begin() -> None:
     assert report_lines[-1].startswith("Failed: w3 did not begin; w2 not complete. ")
 
 
-def test_pods_that_were_not_read_are_not_told_as_there() -> None:
+def test_pods_that_were_not_read_are_not_reported_as_there() -> None:
     pods = {"watched": 2, "lost": [], "restarted": [], "deleted": [], "unknown": []}
     seen, unseen = part("w1", **DONE, pods=pods), part("w2", **DONE)
     assert "2 pods, 0 lost, 0 restarted)" in lines(seen)[1]
     assert "2 pods, 0 lost, 0 restarted, not known of all)" in lines(seen, unseen)[1]
 
 
-def test_what_each_pass_tells_is_told_once() -> None:
+def test_what_each_pass_reports_is_reported_once() -> None:
     assert lines(part(**DONE), notes=["a", "b", "a"]) == lines(part(**DONE), notes=["a", "b"])
 
 
@@ -193,7 +193,7 @@ def test_a_run_that_changed_nothing_is_run_again_as_it_was() -> None:
     ]
 
 
-def test_why_all_were_refused_is_told_once() -> None:
+def test_why_all_were_refused_is_reported_once() -> None:
     report_lines = lines(
         part("w1", **{**WAITING, "msg": "the Lease is held"}), causes={"w2": ["the Lease is held"]}, hosts=["w1", "w2"]
     )
@@ -213,7 +213,7 @@ def test_a_host_of_which_nothing_is_known_is_not_called_unchanged() -> None:
     assert report_lines == ["Nothing to change on 2 nodes", "  w2: nothing was planned"]
 
 
-def test_a_host_that_was_skipped_says_why() -> None:
+def test_a_host_that_was_skipped_reports_why() -> None:
     skipped = part("w2", operations=[], unreachable=True, msg="skipped, because it cannot be reached: no route")
     assert "  w2: skipped, because it cannot be reached: no route" in lines(part("w1", operations=[]), skipped)
 
@@ -235,7 +235,7 @@ def test_a_kubelet_that_was_down_is_quoted() -> None:
     assert f"w1 kubelet: before the change, {problem}" in lines(part(problem=problem, **DONE))
 
 
-def test_an_earlier_change_is_told_where_nothing_is_to_change() -> None:
+def test_an_earlier_change_is_reported_where_nothing_is_to_change() -> None:
     unverified = {**COMMITTED, "proof": {"pid": 7, "uid": "u", "unverified": [LIMIT]}}
     report_lines = lines(part(operations=[], previous_transaction=unverified))
     assert report_lines[-2:] == [
@@ -244,7 +244,7 @@ def test_an_earlier_change_is_told_where_nothing_is_to_change() -> None:
     ]
 
 
-def test_what_is_the_same_on_several_hosts_is_told_once() -> None:
+def test_what_is_the_same_on_several_hosts_is_reported_once() -> None:
     gate = "kubelet says: Setting GA feature gate A=true. It will be removed in a future release."
     own = {**DONE, "unverified": [LIMIT], "rehearsal": {**REHEARSAL, "warnings": [gate]}}
     report_lines = lines(part("w1", **own), part("w2", **own))
@@ -258,13 +258,13 @@ def test_what_is_the_same_on_several_hosts_is_told_once() -> None:
         (None, "its rehearsal is not known"),
     ],
 )
-def test_a_change_without_a_rehearsal_is_not_told_as_rehearsed(rehearsal: t.Any, report_lines: str) -> None:
+def test_a_change_without_a_rehearsal_is_not_reported_as_rehearsed(rehearsal: t.Any, report_lines: str) -> None:
     found = lines(part(rehearsal=rehearsal, **DONE))
     assert found[0] == "Changed: 1 operation on 1 of 3 nodes"
     assert f"WARNING: w1 kubelet: not rehearsed: {report_lines}" in found
 
 
-def test_a_change_that_its_rehearsal_refused_is_told_by_its_cause_alone() -> None:
+def test_a_change_that_its_rehearsal_refused_is_recognized_by_its_cause_alone() -> None:
     refused = {"verdict": "refused", "message": "unknown flag: --x"}
     found = lines(part(failed=True, started=False, rehearsal=refused), causes={"w1": ["unknown flag: --x"]})
     assert not [line for line in found if "rehearsed" in line]
@@ -308,7 +308,7 @@ def test_the_outcome_of_a_run(run: Run, outcome: str, pending: int) -> None:
     assert (report.report_data(run)["outcome"], report.count_pending(run)) == (outcome, pending)
 
 
-def test_what_has_no_part_on_a_host_is_told_as_it_is() -> None:
+def test_what_has_no_part_on_a_host_is_reported_as_it_is() -> None:
     assert report.report_lines(Run(notes=["guard refuses; protected: w1"])) == ["guard refuses; protected: w1"]
 
 

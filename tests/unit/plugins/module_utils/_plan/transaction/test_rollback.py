@@ -31,7 +31,7 @@ def test_names_as_variables_have_them(value: t.Any, names: list[str]) -> None:
     assert rollback.parse_names(value) == names
 
 
-def test_who_is_looked_at() -> None:
+def test_who_is_observed() -> None:
     pods, kubelet, nothing = (RollbackRequest([name], ["cp1"]) for name in ("etcd", "kubelet", "kube-proxy"))
     assert (pods.static_pods, kubelet.static_pods) == (["etcd"], [])
     assert [each.reads_static_pods("cp1", ["cp1"]) for each in (pods, kubelet, nothing)] == [True, False, False]

@@ -146,7 +146,7 @@ def test_a_setting_that_differs_by_being_false_is_found() -> None:
 @pytest.mark.parametrize(
     ("expected", "node", "is_refused"), [("", "w1", False), ("w1", "w1", False), ("x", "w1", True), ("x", None, False)]
 )
-def test_a_node_by_another_name_is_told(expected: str, node: str | None, is_refused: bool) -> None:
+def test_a_node_by_another_name_is_reported(expected: str, node: str | None, is_refused: bool) -> None:
     hosts = every({"h": host(plan={"node": node}, settings={"node_name": expected})})
     found = rollout.node_name_mismatch(hosts, "the_name")
     assert found == (
@@ -185,7 +185,7 @@ def test_a_change_that_is_verified_in_vain_failed() -> None:
     assert results(host(turn=OF, change=made(changed=True), verify={**OF, "failed": True})).state == "failed"
 
 
-def test_a_change_tells_by_its_loop_to_which_pass_it_belongs() -> None:
+def test_a_change_reports_by_its_loop_to_which_pass_it_belongs() -> None:
     changes = [{"ansible_loop_var": "__of", "__of": of, "item": {}, "changed": True} for of in (FORMER, OF)]
     (found,) = results(host(**IN_TURN, change={"results": changes})).changes
     assert found == typed.parse(ChangeResult, {**changes[1], "item": OF})
@@ -201,7 +201,7 @@ def test_a_turn_alone_is_no_beginning() -> None:
         assert found.change is None
 
 
-def test_a_turn_of_a_former_pass_says_nothing() -> None:
+def test_a_turn_of_a_former_pass_reports_nothing() -> None:
     assert results(host(turn=FORMER, change=made(failed=True))).state == "waiting"
 
 
@@ -245,12 +245,12 @@ def test_a_turn_that_is_refused_for_itself_stops_the_rollout() -> None:
 # ---- the end ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_host_that_was_not_lost_speaks() -> None:
+def test_the_first_host_that_was_not_lost_reports() -> None:
     assert rollout.choose_reporter(every({"w1": STATES["lost"], "w2": STATES["failed"]}).items()) == "w2"
     assert rollout.choose_reporter(every({"w1": STATES["lost"]}).items()) == ""
 
 
-def test_what_is_told_of_a_host_that_has_not_begun() -> None:
+def test_what_is_reported_of_a_host_that_has_not_started() -> None:
     """The same of all, so that Ansible shows its error once."""
     found = rollout.not_started_result(["w1", "w2"])
     assert found == {"failed": True, "started": False, "changed": False, "msg": "Not changed, because w1, w2 failed."}

@@ -223,7 +223,7 @@ def test_a_change_that_is_open_is_work() -> None:
     assert decide({PLANES: [{"operations": [], "open_transaction": {"phase": "x"}}]}).work == [PLANES]
 
 
-def test_resources_that_a_playbook_does_not_use_are_not_looked_at() -> None:
+def test_resources_that_a_playbook_does_not_use_are_not_observed() -> None:
     assert decide({KUBELETS: [{"operations": [{"field": "feature_gates", "after": False}]}]}) == decision(
         [KUBELETS], False, False
     )

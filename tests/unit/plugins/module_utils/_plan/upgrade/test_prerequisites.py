@@ -34,7 +34,7 @@ def impacts(found: list[Finding]) -> list[str]:
         ("latest", None),
     ],
 )
-def test_versions_as_programs_and_images_tell_them(text: str, version: prerequisites.Version | None) -> None:
+def test_versions_as_programs_and_images_report_them(text: str, version: prerequisites.Version | None) -> None:
     assert prerequisites.parse_version(text) == version
 
 
