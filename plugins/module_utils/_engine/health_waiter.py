@@ -143,9 +143,12 @@ class HealthWaiter:
         name = self.journal["name"]
         if observation.unrecoverable:
             return f"{name} {observation.unrecoverable}"
-        never_ready = self.journal["phase"] == WAITING and WAITING not in self.journal["times"]
-        if never_ready and observation.crashes >= self.watcher.max_crashes:
-            return f"{name} crashed {observation.crashes} times and was never ready"
+        if self.journal["phase"] == WAITING and observation.crashes >= self.watcher.max_crashes:
+            if WAITING not in self.journal["times"]:
+                return f"{name} crashed {observation.crashes} times and was never ready"
+            # One that crashes each time it was healthy for a second does not become stable by waiting.
+            if not self.watcher.ends_without_api:
+                return f"{name} crashed {observation.crashes} times while it was watched"
         if now < self._deadline():
             return None
         return (

@@ -34,6 +34,7 @@ from .watcher import SIDE_BY_PHASE, Observation, retry_until
 
 # A component that crashed this often and was never ready does not become so later.
 MAX_CRASHES = 3
+_ELECTED = ("kube-controller-manager", "kube-scheduler")
 
 
 def backups_of(manifest: str) -> list[str]:
@@ -68,6 +69,11 @@ class StaticPodWatcher:
         self.sleep = sleep
         self.api_server = ApiServer(journal, watch, clock, sleep)
         self.etcd = EtcdMember(journal, watch, clock, sleep)
+
+    @property
+    def ends_without_api(self) -> bool:
+        """A leader whose lease it cannot renew."""
+        return self.watch.get("program") in _ELECTED
 
     def read_previous_state(self) -> PreviousState:
         """UIDs, their starts, an API server's clients, and whether etcd takes writes."""

@@ -161,6 +161,7 @@ class UnitWatcher:
     """A systemd unit, the kubelet's: it is restarted once, and each start has an id of its own."""
 
     max_crashes = MAX_UNIT_CRASHES
+    ends_without_api = False
 
     def __init__(
         self,

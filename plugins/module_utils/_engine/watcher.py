@@ -85,6 +85,10 @@ class Watcher(t.Protocol):
 
     max_crashes: int
 
+    @property
+    def ends_without_api(self) -> bool:
+        """Whether the component ends by itself when its API server is away, which is no crash."""
+
     def read_previous_state(self) -> PreviousState:
         """What identifies the instance that runs before the change. Raises EngineError where that is not known."""
 
