@@ -101,12 +101,12 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             return Admission()
         turn_of = "" if self._step.plan_only else self._play.host
         if decision.coordinator != self._play.host:
-            return kubelets.with_turn(Admission(api=self._end_api(decision)), decision, turn_of)
+            return kubelets.with_batch_of(Admission(api=self._end_api(decision)), decision, turn_of)
         hosts = self._pass.hosts(decision.planned)
         self._refuse(rollout.step_refusal(hosts, "decide"), UNCHANGED)
         turns = [host for batch in decision.batches for host in batch]
         api = next(each for each in decision.api if each.host == self._play.delegate_host)
-        admission = kubelets.with_turn(Admission(api=api, cluster=kubelets.cluster(hosts)), decision, turn_of)
+        admission = kubelets.with_batch_of(Admission(api=api, cluster=kubelets.cluster(hosts)), decision, turn_of)
         if turns and self._pass.own.settings.node_kubelet_check_api:
             admission = self._check_restarts(admission, hosts, turns, decision)
         elif turns:
@@ -141,8 +141,8 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             if outdated := self._outdated_refusal(is_stale=True):
                 return _with_refusal(acquired, outdated)
             # The first checks are of the time when the other run was in progress.
-            again = self._with_api_checks(admission, hosts, turns, decision)
-            return kubelets.readmit(again, acquired, found)
+            rechecked = self._with_api_checks(admission, hosts, turns, decision)
+            return kubelets.merge_admissions(rechecked, acquired, found)
         return acquired
 
     def _with_api_checks(
@@ -199,8 +199,8 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
     def _compare_kubelets(self, hosts: Hosts[KubeletHost], decision: KubeletDecision) -> Comparison:
         """See on one host, where no kubelet is to change, that all of them use what is desired. The end reports those that do not, because other
         roles may have something to repair. api_reachable is false when the next host is to be tried."""
-        cluster, idle = kubelets.cluster(hosts), kubelets.idle_settings(hosts)
-        expected = kubelets.by_node(hosts, idle)
+        cluster, unchanged_hosts = kubelets.cluster(hosts), kubelets.idle_settings(hosts)
+        expected = kubelets.by_node(hosts, unchanged_hosts)
         arguments: Json = {"requested": False, "kubelets": expected, "cluster": cluster}
         info = self._modules.run("node_resource_info", arguments, NodesInfo)
         if info.nodes is None and not self._is_last_api(decision):
@@ -212,7 +212,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             why = self._review_rights(rights, cluster, "node_kubelet needs to compare them")[1]
         if not why:
             return Comparison(mismatches=kubelets.idle_mismatches(hosts, info))
-        return Comparison(mismatches=kubelets.not_compared(idle, why))
+        return Comparison(mismatches=kubelets.not_compared(unchanged_hosts, why))
 
     def _with_coverage(
         self,

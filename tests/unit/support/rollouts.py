@@ -10,19 +10,19 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.ku
 
 Json = dict[str, t.Any]
 
-OF = {"pass_id": "p"}
+THIS_PASS = {"pass_id": "p"}
 SETTING = {"field": "args", "key": "v", "before": None, "after": ["5"]}
 
 
 def made(**change: t.Any) -> Json:
     """What a task that changes one host leaves."""
-    return {"results": [{"item": OF, **change}]}
+    return {"results": [{"item": THIS_PASS, **change}]}
 
 
-DONE: Json = {"turn": OF, "change": made(changed=True), "verify": OF}
-FAILED: Json = {"turn": OF, "change": made(failed=True)}
-LOST: Json = {"turn": OF, "change": made(unreachable=True)}
-IN_TURN: Json = {"turn": OF}
+DONE: Json = {"turn": THIS_PASS, "change": made(changed=True), "verify": THIS_PASS}
+FAILED: Json = {"turn": THIS_PASS, "change": made(failed=True)}
+LOST: Json = {"turn": THIS_PASS, "change": made(unreachable=True)}
+IN_TURN: Json = {"turn": THIS_PASS}
 
 
 def host(name: str = "w1", *, plan: Json | None = None, settings: Json | None = None, **registers: Json) -> Json:
@@ -44,12 +44,12 @@ def host(name: str = "w1", *, plan: Json | None = None, settings: Json | None = 
         "config": {},
     }
     start = {
-        **OF,
+        **THIS_PASS,
         "at_work": True,
         "excluded": "",
         "settings": {"force": False, "node_name": "", **compared, **(settings or {})},
     }
-    return {"begin": start, "plan": planned, "decide": OF, **registers}
+    return {"begin": start, "plan": planned, "decide": THIS_PASS, **registers}
 
 
 def registered(registers: Json) -> t.Callable[[str], Json]:
@@ -68,4 +68,4 @@ def results(registers: Json) -> KubeletHost:
 
 def refused(*stopped: str) -> Json:
     """What is left by a turn that must not begin."""
-    return {"turn": {**OF, "failed": True, "stopped_by": list(stopped)}}
+    return {"turn": {**THIS_PASS, "failed": True, "stopped_by": list(stopped)}}

@@ -43,7 +43,7 @@ class KubeletSettings:
 
 @dataclasses.dataclass(frozen=True)
 class KubeletPlan(ComponentResult):
-    """The result of the module C(kubelet) in check mode."""
+    """The result of the module C(kubelet) in check mode. control_plane: why the node counts as one; empty when it does not."""
 
     cluster: ClusterIdentity = typed.field_of(ClusterIdentity)
     control_plane: t.Sequence[str] = ()

@@ -34,7 +34,7 @@ from .kubelet_results import (
     LeaseState,
 )
 
-SHARED = ("node_kubelet_max_unavailable", "node_kubelet_check_api", "node_kubelet_api_host", "node_kubelet_lease")
+SAME_FOR_ALL = ("node_kubelet_max_unavailable", "node_kubelet_check_api", "node_kubelet_api_host", "node_kubelet_lease")
 
 REMEDIES = (
     "If credentials are missing: a control plane of the inventory uses its own admin.conf; elsewhere set K8S_AUTH_KUBECONFIG, or"
@@ -91,7 +91,7 @@ def run_refusal(hosts: Hosts[KubeletHost], reachable: t.Collection[str]) -> str:
         return found
     conflict = clusters.cluster_conflict({name: host.plan.cluster for name, host in hosts.items()})
     misnamed = rollout.node_name_mismatch(hosts, "node_kubelet_node_name")
-    return misnamed or rollout.different_settings(hosts, SHARED) or conflict
+    return misnamed or rollout.different_settings(hosts, SAME_FOR_ALL) or conflict
 
 
 def batches(hosts: Hosts[KubeletHost], size: int) -> list[list[str]]:
@@ -115,12 +115,12 @@ def settings_refusal(settings: KubeletSettings) -> str:
     return f"Nothing was changed. Invalid node_kubelet_max_unavailable {number}: must be at least 1."
 
 
-def not_compared(idle: t.Iterable[str], why: str) -> dict[str, str]:
+def not_compared(unchanged_hosts: t.Iterable[str], why: str) -> dict[str, str]:
     """Why kubelets do not count as using what is desired that could not be compared, by host. The first one has the reason for all."""
-    return {name: f"{_NOT_COMPARED}{'' if number else f': {why}'}" for number, name in enumerate(idle)}
+    return {name: f"{_NOT_COMPARED}{'' if number else f': {why}'}" for number, name in enumerate(unchanged_hosts)}
 
 
-def with_turn(admission: Admission, decision: KubeletDecision, host: str) -> Admission:
+def with_batch_of(admission: Admission, decision: KubeletDecision, host: str) -> Admission:
     """With the batch of a host, the one before it, and the file that it includes; none of them where it has no turn."""
     batches = decision.batches
     number = next((number for number, batch in enumerate(batches) if host in batch), None)
@@ -225,8 +225,8 @@ def plugin_allocatable(info: NodesInfo, node: str) -> dict[str, int] | None:
 def idle_settings(hosts: Hosts[KubeletHost]) -> dict[str, Expected]:
     """What is desired of the kubelets that have nothing to change, by host; nothing where the API must not be queried. A run that ended between a
     change and its comparison leaves such a kubelet."""
-    idle = {name: host.settings for name, host in hosts.items() if not host.has_turn}
-    desired = {name: settings_in_use(settings) for name, settings in idle.items() if settings.node_kubelet_check_api}
+    unchanged = {name: host.settings for name, host in hosts.items() if not host.has_turn}
+    desired = {name: settings_in_use(each) for name, each in unchanged.items() if each.node_kubelet_check_api}
     return {name: each for name, each in desired.items() if is_compared(each)}
 
 
@@ -250,8 +250,8 @@ def idle_mismatches(hosts: Hosts[KubeletHost], info: NodesInfo) -> dict[str, str
 
 def unverified_idle(hosts: Hosts[KubeletHost], info: NodesInfo) -> list[str]:
     """What could not be verified of kubelets with nothing to change, in a run that changes others."""
-    idle = ", ".join(by_node(hosts, idle_settings(hosts)))
-    return [f"whether the kubelets of {idle} use what is desired: {info.reason}"] if idle and info.nodes is None else []
+    nodes = ", ".join(by_node(hosts, idle_settings(hosts))) if info.nodes is None else ""
+    return [f"whether the kubelets of {nodes} use what is desired: {info.reason}"] if nodes else []
 
 
 def read_error(info: NodesInfo) -> str:
@@ -342,14 +342,15 @@ def lease_warnings(result: LeaseResult) -> list[str]:
     return found
 
 
-def readmit(again: Admission, acquired: Admission, found: Admission) -> Admission:
-    """The admission after another run, with the Lease. again: of now. acquired: of before, with the Lease. found: the same without it."""
+def merge_admissions(rechecked: Admission, with_lease: Admission, without_lease: Admission) -> Admission:
+    """The admission after another run, with the Lease. rechecked: of now. with_lease, without_lease: of before, when the Lease was acquired and
+    right before that."""
     return dataclasses.replace(
-        again,
-        msg=f"{again.msg} {_OVERTAKEN}" if again.mismatches else again.msg,
-        lease=acquired.lease,
-        warnings=[*again.warnings, *acquired.warnings[len(found.warnings) :]],
-        report_lines=[*again.report_lines, *acquired.report_lines[len(found.report_lines) :]],
+        rechecked,
+        msg=f"{rechecked.msg} {_OVERTAKEN}" if rechecked.mismatches else rechecked.msg,
+        lease=with_lease.lease,
+        warnings=[*rechecked.warnings, *with_lease.warnings[len(without_lease.warnings) :]],
+        report_lines=[*rechecked.report_lines, *with_lease.report_lines[len(without_lease.report_lines) :]],
     )
 
 
@@ -495,26 +496,26 @@ def host_report(host: KubeletHost) -> ComponentResult | None:
         found = found.with_values(pods=typed.as_mapping(pods))
     if verified and verified.failed:
         found = found.with_values(failed=True, msg=verified.msg)
-    limits = _unverified_after_change(host, found, pods or PodLosses())
-    return found.with_values(unverified=[*found.unverified, *limits]) if limits else found
+    more_unverified = _unverified_after_change(host, found, pods or PodLosses())
+    return found.with_values(unverified=[*found.unverified, *more_unverified]) if more_unverified else found
 
 
 def _unverified_after_change(host: KubeletHost, known: ComponentResult, pods: PodLosses) -> list[str]:
     """What was not verified of a kubelet. known: of the plan, and of the turn. pods: what became of those that ran before."""
     is_changed = was_changed(host.change, check_mode=False)
-    limits = [*_unverified_after_crash(known), *_unverified_by_settings(host, is_changed=is_changed)]
+    unverified = [*_unverified_after_crash(known), *_unverified_by_settings(host, is_changed=is_changed)]
     if why := _unreported(host, known):
         seen = (*([_DEVICES] if host.settings.allocatable_timeout > 0 else ()), _PODS)
-        limits += [f"{what}: the API only shows what was so before it: {why}" for what in seen]
+        unverified += [f"{what}: the API only shows what was so before it: {why}" for what in seen]
     if is_changed and host.turn and host.turn.unwatched_reason:
-        limits.append(f"{_PODS}: {host.turn.unwatched_reason}")
+        unverified.append(f"{_PODS}: {host.turn.unwatched_reason}")
     if pods.deleted:
-        limits.append(
+        unverified.append(
             f"{_PODS}: {join_first(pods.deleted)} {'does' if len(pods.deleted) == 1 else 'do'} not exist any more"
         )
     if pods.unknown:
-        limits.append(f"{_PODS}: containers of {join_first(pods.unknown)} ended, and nothing shows how")
-    return limits
+        unverified.append(f"{_PODS}: containers of {join_first(pods.unknown)} ended, and nothing shows how")
+    return unverified
 
 
 def left_alone(reports: t.Mapping[str, ComponentResult]) -> t.Iterator[tuple[str, str, str]]:
@@ -553,9 +554,9 @@ def _unverified_by_settings(host: KubeletHost, *, is_changed: bool) -> list[str]
         back = f"{_USE}: {keys} went back to a default or a flag, with which /configz is not compared"
         return [*([back] if keys else ()), *devices]
     why = "node_kubelet_check_api is false"
-    compared = f"{_USE}: {why}, so /configz was not compared"
+    note = f"{_USE}: {why}, so /configz was not compared"
     is_due = is_compared(expected(host.plan, settings)) and (is_changed or not host.plan.operations)
-    return [*([compared] if is_due else ()), *([f"{_DEVICES}: {why}", f"{_PODS}: {why}"] if is_changed else ())]
+    return [*([note] if is_due else ()), *([f"{_DEVICES}: {why}", f"{_PODS}: {why}"] if is_changed else ())]
 
 
 def _with_unverified_devices(
@@ -566,8 +567,8 @@ def _with_unverified_devices(
     is_checked = is_changed and host.settings.allocatable_timeout > 0
     if not is_checked or name not in admission.allocatable or admission.allocatable[name] is not None:
         return found
-    limit = f"{_DEVICES}: the API did not show that before the change"
-    return found.with_values(unverified=[*found.unverified, limit])
+    note = f"{_DEVICES}: the API did not show that before the change"
+    return found.with_values(unverified=[*found.unverified, note])
 
 
 def final_report(
@@ -578,13 +579,13 @@ def final_report(
     has_turn: whether this host was to be changed in this pass.
     """
     admission = (coordinator.admission if coordinator else None) or Admission()
-    compared = (coordinator.comparison if coordinator else None) or Comparison()
+    comparison = (coordinator.comparison if coordinator else None) or Comparison()
     found = host_report(host)
     known = _with_unverified_devices(found, host, admission, name) if found else ComponentResult()
-    if name in compared.mismatches:
-        begin = "Nothing was changed. " if compared.refusal else ""
+    if name in comparison.mismatches:
+        begin = "Nothing was changed. " if comparison.refusal else ""
         # A refusal has failed the step itself.
-        return known.with_values(failed=True, compared=bool(begin), msg=f"{begin}{compared.mismatches[name]}")
+        return known.with_values(failed=True, failed_in_step=bool(begin), msg=f"{begin}{comparison.mismatches[name]}")
     if name in admission.restart_refusals:
         return known.with_values(failed=True, msg=f"Nothing was changed, because {admission.restart_refusals[name]}")
     others = [each for each in stopped if each != name]

@@ -26,7 +26,7 @@ from ..transaction.rollout import Decision, HostResults, Hosts, StepResult
 from . import extended_resources, labels, taints
 
 # One task serves all hosts, so these are the same for all.
-SHARED = (
+SAME_FOR_ALL = (
     "node_resources_purge",
     "node_resources_wait",
     "node_resources_wait_timeout",
@@ -185,7 +185,7 @@ def value_error(variable: str, value: t.Any) -> str:
 
 def run_refusal(hosts: Hosts[NodeHost]) -> str:
     """Why hosts cannot be served by one task; empty when they can."""
-    different = rollout.different_settings(hosts, SHARED)
+    different = rollout.different_settings(hosts, SAME_FOR_ALL)
     if different:
         return different
     nodes = {name: host.settings.node for name, host in hosts.items()}

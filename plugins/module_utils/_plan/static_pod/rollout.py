@@ -20,7 +20,7 @@ Pods = t.Mapping[str, PodState]  # what is known of static pods, by name
 Reports = t.Mapping[str, t.Mapping[str, ComponentResult]]  # by host and static pod
 
 # One host queries the API for all, so these variables must be the same on all hosts.
-SHARED = (
+SAME_FOR_ALL = (
     "control_plane_lease",
     "control_plane_lease_takeover",
     "control_plane_resume",
@@ -68,7 +68,7 @@ def run_refusal(hosts: Hosts[StaticPodHost], host: str, reachable: t.Collection[
         rollout.planning_refusal(hosts, reachable)
         or rollout.node_name_mismatch(hosts, "control_plane_node_name")
         or clusters.cluster_conflict({name: each.plan.cluster for name, each in hosts.items()})
-        or rollout.different_settings(hosts, SHARED)
+        or rollout.different_settings(hosts, SAME_FOR_ALL)
     )
     if found:
         return f"Nothing was changed on {host}. {found}"

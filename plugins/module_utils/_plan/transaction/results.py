@@ -43,8 +43,8 @@ class PodLosses:
 class PartResult(ModuleResult):
     """What is planned of a part of a node, or was done to it: of a static pod, of its kubelet, or of a kind of what its Node has.
 
-    operations: None where there is no plan. started: only in reports of a rollout, None where there was nothing to change. compared: only of a kubelet
-    that does not count as using what is desired, or cannot be compared; whether a step has failed for that.
+    operations: None where there is no plan. started: only in reports of a rollout, None where there was nothing to change.
+    failed_in_step: only of a kubelet that does not use what is desired, or cannot be compared; whether the step that compared it has failed for that.
     """
 
     problem: str = ""
@@ -53,7 +53,7 @@ class PartResult(ModuleResult):
     previous_transaction: Transaction | None = typed.field_of(Transaction)
     open_transaction: Transaction | None = typed.field_of(Transaction)
     started: bool | None = None
-    compared: bool | None = None
+    failed_in_step: bool | None = None
 
     @property
     def has_work(self) -> bool:
@@ -127,7 +127,7 @@ class ExtendedResource:
 
 @dataclasses.dataclass(frozen=True)
 class NodeInfo:
-    """What C(node_resource_info) returns for a node; None for what was not requested."""
+    """What C(node_resource_info) returns for a node; None for what was not requested. readmission: pods that a restarted kubelet would reject."""
 
     labels: Mapped = dataclasses.field(default_factory=dict)
     extended_resources: t.Mapping[str, ExtendedResource] = typed.mapping_of(ExtendedResource)
@@ -157,7 +157,7 @@ class Argument:
 
 @dataclasses.dataclass(frozen=True)
 class KubeletInfo(ModuleResult):
-    """The result of C(kubelet_info). cluster, arguments: None where the kubelet was not read."""
+    """The result of C(kubelet_info). cluster, arguments: None where the kubelet was not read. control_plane: why the node counts as one; else empty."""
 
     node: str = ""
     cluster: ClusterIdentity | None = typed.field_of(ClusterIdentity)

@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.leas
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils._controller.node_kubelet_rollout import (
     NodeKubeletRollout,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import OF, Json, host
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import THIS_PASS, Json, host
 
 SETTINGS = {
     "wait_timeout": 10,
@@ -41,10 +41,10 @@ class FakePass:
         self.module_calls: list[tuple[str, Json]] = []
         self._module_result = result
         lease = {"cluster": {}, "at": time.time() - age}
-        decision = {**OF, "coordinator": "w1", "candidates": [], "api": []}
+        decision = {**THIS_PASS, "coordinator": "w1", "candidates": [], "api": []}
         self._hosts = {
-            "w1": host("w1", settings=SETTINGS, decide=decision, admit={**OF, "lease": lease}),
-            "w2": host("w2", settings=SETTINGS, decide=decision, admit={**OF, "batches": [["w2"]], "before": []}),
+            "w1": host("w1", settings=SETTINGS, decide=decision, admit={**THIS_PASS, "lease": lease}),
+            "w2": host("w2", settings=SETTINGS, decide=decision, admit={**THIS_PASS, "batches": [["w2"]]}),
         }
 
     def host_variables(self, name: str) -> Json:

@@ -25,8 +25,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
     DONE,
     IN_TURN,
     LOST,
-    OF,
     SETTING,
+    THIS_PASS,
     Json,
     host,
     made,
@@ -34,7 +34,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
     results,
 )
 
-SAME = dict.fromkeys(rollout.SHARED, 1)
+SAME = dict.fromkeys(rollout.SAME_FOR_ALL, 1)
 SETTINGS = KubeletSettings(wait_timeout=10, min_ready_seconds=1, lock_timeout=5, allocatable_timeout=7)
 
 
@@ -302,9 +302,9 @@ def test_what_is_reported_of_a_lease_that_was_acquired() -> None:
 
 def test_when_the_lease_was_renewed() -> None:
     lease = LeaseState(at=5.0)
-    renewed = host(turn={**OF, "lease": {"at": 7.0}})
+    renewed = host(turn={**THIS_PASS, "lease": {"at": 7.0}})
     assert rollout.lease_renewed_at(lease, {}) == 5.0
-    before = every({"w1": host(), "w2": renewed, "w3": host(turn={**OF, "lease": {}})})
+    before = every({"w1": host(), "w2": renewed, "w3": host(turn={**THIS_PASS, "lease": {}})})
     assert rollout.lease_renewed_at(lease, before) == 7.0
 
 
@@ -395,7 +395,7 @@ def test_devices_that_are_missing() -> None:
 
 
 def test_a_host_that_has_not_planned_has_no_report() -> None:
-    started = {"begin": {**OF, "at_work": True, "excluded": ""}}
+    started = {"begin": {**THIS_PASS, "at_work": True, "excluded": ""}}
     assert report(started) == {}
     assert report({**started, "plan": {"unreachable": True, "msg": "gone"}}) == {}
     assert report({"begin": {"skipped": True}, "plan": host()["plan"]}) == {}
@@ -403,7 +403,7 @@ def test_a_host_that_has_not_planned_has_no_report() -> None:
 
 
 def test_a_host_that_is_excluded_reports_why() -> None:
-    found = report({"begin": {**OF, "at_work": True, "excluded": "no route"}})
+    found = report({"begin": {**THIS_PASS, "at_work": True, "excluded": "no route"}})
     assert (found["unreachable"], found["failed"]) == (True, False)
     assert found["msg"] == "skipped, because it cannot be reached: no route"
 
@@ -423,7 +423,7 @@ def test_what_a_former_pass_changed_is_not_reported() -> None:
 
 
 def test_a_change_that_is_in_doubt_failed() -> None:
-    found = report(host(turn=OF, change=made(changed=True), verify={**OF, "failed": True, "msg": "doubt"}))
+    found = report(host(**{**DONE, "verify": {**THIS_PASS, "failed": True, "msg": "doubt"}}))
     assert (found["failed"], found["msg"]) == (True, "doubt")
 
 
@@ -473,7 +473,7 @@ def test_pods_and_devices_that_no_new_kubelet_reported_are_not_verified(lost: li
     limit = "whether its Node is ready and evicts no pods: no address"
     pods = {"watched": 6, "lost": lost, "restarted": []}
     change = made(changed=True, unverified=[limit])
-    found = report(host(turn=OF, settings=DESIRED, change=change, verify={**OF, "pods": pods}))
+    found = report(host(turn=THIS_PASS, settings=DESIRED, change=change, verify={**THIS_PASS, "pods": pods}))
     why = "the API only shows what was so before it: no address"
     assert found["unverified"] == [limit, f"{DEVICES}: {why}", f"{PODS}: {why}"]
     assert ("pods" in found) is is_reported
@@ -497,17 +497,17 @@ def test_the_same_of_a_restart_whose_end_the_turn_waited_for() -> None:
     assert report(resumed)["unverified"] == [f"{DEVICES}: {why}", f"{PODS}: {why}"]
 
 
-OTHER: Json = {**OF, "mismatches": {"w1": "it uses something else."}}
+OTHER: Json = {**THIS_PASS, "mismatches": {"w1": "it uses something else."}}
 
 
 @pytest.mark.parametrize(
-    ("steps", "message", "compared"),
+    ("steps", "message", "in_step"),
     [
         ({"admit": OTHER}, "it uses something else.", False),
         # The step itself has failed then.
         ({"admit": {**OTHER, "refusal": "no"}}, "Nothing was changed. it uses something else.", True),
-        ({"admit": OF, "compare": OTHER}, "it uses something else.", False),
-        ({"admit": OTHER, "compare": {**OF, "mismatches": {}}}, None, None),
+        ({"admit": THIS_PASS, "compare": OTHER}, "it uses something else.", False),
+        ({"admit": OTHER, "compare": {**THIS_PASS, "mismatches": {}}}, None, None),
         (
             {"admit": OTHER, "compare": {**OTHER, "pass_id": "former", "mismatches": {}}},
             "it uses something else.",
@@ -515,10 +515,11 @@ OTHER: Json = {**OF, "mismatches": {"w1": "it uses something else."}}
         ),
     ],
 )
-def test_mismatch_of_an_idle_kubelet_fails_its_host(steps: Json, message: str | None, compared: bool | None) -> None:
-    coordinator = {"begin": OF, **steps}
+def test_mismatch_of_an_idle_kubelet_fails_its_host(steps: Json, message: str | None, in_step: bool | None) -> None:
+    coordinator = {"begin": THIS_PASS, **steps}
     found = final_report("w1", idle("w1"), coordinator, [], has_turn=False)
-    assert (found.get("failed", False), found.get("msg"), found.get("compared")) == (bool(message), message, compared)
+    assert (found.get("failed", False), found.get("msg")) == (bool(message), message)
+    assert found.get("failed_in_step") is in_step
     assert "failed" not in final_report("w2", idle("w2"), coordinator, [], has_turn=False)
 
 
@@ -559,7 +560,7 @@ def test_what_was_reported_at_the_end_is_reported_again() -> None:
             {"failed": True, "started": False, "changed": False, "msg": "Not changed, because w0 failed."},
         ),
         (
-            host(turn={**OF, "failed": True, "msg": "not now"}),
+            host(turn={**THIS_PASS, "failed": True, "msg": "not now"}),
             True,
             ["w1"],
             {"failed": True, "started": False, "changed": False, "msg": "not now"},
@@ -578,7 +579,7 @@ def test_final_report_of_a_host(registers: Json, has_turn: bool, stopped: list[s
 
 
 def test_an_objection_is_reported_of_its_host() -> None:
-    coordinator: Json = {"begin": OF, "admit": {**OF, "restart_refusals": {"w1": "pods would be lost."}}}
+    coordinator: Json = {"begin": THIS_PASS, "admit": {**THIS_PASS, "restart_refusals": {"w1": "pods would be lost."}}}
     found = final_report("w1", host(), coordinator, [], has_turn=True)
     assert (found["failed"], found["msg"]) == (True, "Nothing was changed, because pods would be lost.")
     assert found["operations"] == [SETTING]

@@ -32,13 +32,13 @@ def test_control_planes_behind_others_in_the_play_have_a_file_of_their_own(hosts
 
 def test_each_host_knows_its_batch_and_the_one_before() -> None:
     decision = KubeletDecision(batches=[["c1"], ["w1", "w2"]], file="batch.yml")
-    first, second, none = (rollout.with_turn(Admission(), decision, name) for name in ("c1", "w2", "w3"))
+    first, second, none = (rollout.with_batch_of(Admission(), decision, name) for name in ("c1", "w2", "w3"))
     assert (first.files, first.batches, first.before) == ((IncludedBatch("batch.yml", ["c1"]),), [["c1"]], [])
     assert (second.files, second.before) == ((IncludedBatch("batch.yml", ["w1", "w2"]),), ["c1"])
     assert none == Admission()
     # One file for all of them, in which each includes its batch.
     several = KubeletDecision(batches=decision.batches, file="control_planes_first.yml")
-    assert {rollout.with_turn(Admission(), several, name).files for name in ("c1", "w1", "w2")} == {
+    assert {rollout.with_batch_of(Admission(), several, name).files for name in ("c1", "w1", "w2")} == {
         (IncludedBatch("control_planes_first.yml", ()),)
     }
 

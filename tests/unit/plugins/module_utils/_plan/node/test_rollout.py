@@ -8,10 +8,10 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import rollout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.rollout import Applied, NodeHost, NodeOutcome
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import OF, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import THIS_PASS, Json
 
 CLUSTER = {"ca_sha256": "a", "server": "", "machine_id": "1"}
-SHARED = dict.fromkeys(rollout.SHARED, 1)
+SHARED = dict.fromkeys(rollout.SAME_FOR_ALL, 1)
 
 
 def host(node: str, excluded: str = "", **settings: object) -> NodeHost:
@@ -24,7 +24,7 @@ def host(node: str, excluded: str = "", **settings: object) -> NodeHost:
         "resources": {},
         "labels": {"a": "b"},
     }
-    return passed({**OF, "at_work": True, "excluded": excluded, "settings": {**known, **settings}})
+    return passed({**THIS_PASS, "at_work": True, "excluded": excluded, "settings": {**known, **settings}})
 
 
 def passed(begin: Json, **registers: Json) -> NodeHost:
@@ -182,7 +182,7 @@ def test_a_host_that_is_excluded() -> None:
 def test_a_host_that_has_ended_already_is_reported_as_it_reported_itself() -> None:
     """The results of its end take the place of what it began with, before hosts end that Ansible has no forks for at once."""
     report = {"node": None, **dict.fromkeys(rollout.TASKS), "unreachable": True, "msg": "gone"}
-    assert outcome(passed({**OF, "at_work": True}, end={**OF, "report": report}), {}).report() == report
+    assert outcome(passed({**THIS_PASS, "at_work": True}, end={**THIS_PASS, "report": report}), {}).report() == report
 
 
 def test_what_repairs_kubelets_that_keep_the_api_down() -> None:

@@ -22,7 +22,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
     FAILED,
     IN_TURN,
     LOST,
-    OF,
+    THIS_PASS,
     Json,
     host,
     made,
@@ -33,8 +33,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
 
 CHANGE: Json = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 SKIPPED: Json = {"begin": {"skipped": True}}
-ENDED: Json = {"begin": {**OF, "at_work": True}, "end": OF}
-EXCLUDED: Json = {"begin": {**OF, "at_work": True, "excluded": "no route"}}
+ENDED: Json = {"begin": {**THIS_PASS, "at_work": True}, "end": THIS_PASS}
+EXCLUDED: Json = {"begin": {**THIS_PASS, "at_work": True, "excluded": "no route"}}
 FORMER: Json = {"pass_id": "former"}
 
 
@@ -88,7 +88,7 @@ def test_hosts_are_read_no_further_than_the_coordinator() -> None:
 
 
 def test_a_result_of_a_former_pass_is_none() -> None:
-    assert results(host(turn=OF)).of_pass("turn", StepResult) == typed.parse(StepResult, OF)
+    assert results(host(turn=THIS_PASS)).of_pass("turn", StepResult) == typed.parse(StepResult, THIS_PASS)
     assert results(host(turn=FORMER)).of_pass("turn", StepResult) is None
     assert results(host()).of_pass("turn", StepResult) is None
 
@@ -182,13 +182,13 @@ def test_how_far_a_host_is(name: str, registers: Json) -> None:
 
 
 def test_a_change_that_is_verified_in_vain_failed() -> None:
-    assert results(host(turn=OF, change=made(changed=True), verify={**OF, "failed": True})).state == "failed"
+    assert results(host(**{**DONE, "verify": {**THIS_PASS, "failed": True}})).state == "failed"
 
 
 def test_a_change_reports_by_its_loop_to_which_pass_it_belongs() -> None:
-    changes = [{"ansible_loop_var": "__of", "__of": of, "item": {}, "changed": True} for of in (FORMER, OF)]
+    changes = [{"ansible_loop_var": "__of", "__of": of, "item": {}, "changed": True} for of in (FORMER, THIS_PASS)]
     (found,) = results(host(**IN_TURN, change={"results": changes})).changes
-    assert found == typed.parse(ChangeResult, {**changes[1], "item": OF})
+    assert found == typed.parse(ChangeResult, {**changes[1], "item": THIS_PASS})
 
 
 def test_a_turn_alone_is_no_beginning() -> None:
