@@ -26,9 +26,11 @@ from ...module_utils._plan.device.deployment import (
     Verification,
 )
 from ...module_utils._plan.device.desired import Settings
+from ...module_utils._plan.kubernetes import clusters
 from ...module_utils._plan.transaction import api_host, rollout
+from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.results import KubeletInfo, NodesInfo
-from ...module_utils._plan.transaction.rollout import PassEnd, StepResult
+from ...module_utils._plan.transaction.rollout import ClusterFound, PassEnd, StepResult
 from .base_steps import UNCHANGED
 from .play_view import Json
 from .role_rollout import RoleRollout
@@ -83,20 +85,44 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         (api,) = self._play.api_hosts(planes, str(shared["device_plugin_api_host"]), reachable=())
         # A control plane has credentials of its own, which the modules of kubernetes.core do not find.
         own_credentials = api.host in planes
+        here = self._play.all_play_hosts
+        readers = sorted(planes, key=lambda host: host not in here)  # with --limit there may be those of other clusters
         return PluginSettings(
             digests={name: digest(value) for name, value in shared.items()},
             api=api,
             environment={"K8S_AUTH_KUBECONFIG": api_host.ADMIN_CONF} if own_credentials else {},
+            readers=tuple(ApiHost(host, become=True) for host in readers),
         )
+
+    def identify(self) -> ClusterFound:
+        """Read, for one host, from a control plane which cluster it belongs to, which the API has to be that of."""
+        if self._pass.coordinator != self._play.host:
+            return ClusterFound()
+        candidates = [each.host for each in self._pass.own.settings.readers]
+        found = self._read_cluster(candidates, self._role_variable("api_host"))
+        if found.identity or not found.api_reachable:
+            return found
+        warning = "not verified: whether the API is that of these nodes: no control plane could be read"
+        return dataclasses.replace(found, warnings=(warning,))
 
     def turn(self) -> PluginTurn:
         """See whether this host is a node that gets the plugin and does not have its image."""
-        node = self._role_variable("node_name") or self._run_on_node("kubelet_info", {}, KubeletInfo).node
+        node = self._role_variable("node_name") or self._check_node()
         decision = self._coordinator.decision or PluginDecision()
         if node not in decision.selected:
             return PluginTurn()
         image = self._run_on_node("node_image", {"name": self._role_variable("image")}, ImageState)
         return PluginTurn(loads=not image.present)
+
+    def _check_node(self) -> str:
+        """The name of this node. Raises Refusal for one of another cluster, where a node may have that name, too."""
+        info, found = self._run_on_node("kubelet_info", {}, KubeletInfo), self._coordinator.identified
+        others = (
+            clusters.outsiders({self._play.host: info.cluster}, found.member, found.identity) if found.identity else {}
+        )
+        reason = others.get(self._play.host)
+        self._refuse(f"Nothing was deployed, because of {self._play.host}: {reason}." if reason else "")
+        return info.node
 
     def _run_on_node(self, module: str, arguments: Json, kind: type[R]) -> R:
         """Run a module on the node. Raises Refusal when it failed."""
@@ -153,6 +179,8 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
             arguments = {**self._query(), "cdi": desired.uses_cdi(settings), "gather_subset": ["nodes", "objects"]}
         else:
             arguments = {"name": settings.name, "namespace": settings.namespace, "gather_subset": ["objects", "others"]}
+        found = self._pass.own.identified
+        arguments.update({"cluster": found.cluster} if found.identity else {})
         return _require_success(self._modules.run("device_plugin_info", arguments, PluginCheck), "Nothing was changed")
 
     def admit(self) -> StepResult:

@@ -18,7 +18,7 @@ H = t.TypeVar("H", bound=HostResults[t.Any, t.Any])
 C = t.TypeVar("C")
 
 # Of those steps that try one host after the other, the last result counts.
-_LOOP_STEPS = ("decide", "admit", "apply", "compare")
+_LOOP_STEPS = ("identify", "decide", "admit", "apply", "compare")
 
 
 class RolloutPass(t.Generic[H]):

@@ -43,7 +43,7 @@ ROLES: dict[str, type[Steps]] = {
 # Keys of results that mean something to Ansible, and pass_id, which is known here.
 ANSIBLE_KEYS = ("failed", "msg", "warnings", "unreachable", "pass_id")
 # Those that refuse before a role writes anything.
-_BEFORE_WRITES = ("begin", "decide", "admit")
+_BEFORE_WRITES = ("begin", "identify", "decide", "admit")
 # Those whose lines are printed for people.
 _PRINTING = ("begin", "summary")
 # Those whose result no step reads. Many hosts fail with them, and a failure shows all of it.

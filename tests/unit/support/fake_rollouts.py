@@ -338,6 +338,9 @@ class DevicePlugin(RoleRun):
 
     def plan(self, hosts: t.Sequence[str]) -> None:
         self.play.run_on_hosts(self.role, "begin", hosts)
+        readers = self.result("begin", hosts[0])["settings"]["readers"]
+        if readers:
+            self.play.run_on_hosts(self.role, "identify", hosts, on=lambda _host: str(readers[0]["host"]))
         self.play.run_on_hosts(
             self.role, "decide", hosts, on=lambda host: str(self.result("begin", host)["settings"]["api"]["host"])
         )

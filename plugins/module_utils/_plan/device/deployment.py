@@ -17,7 +17,7 @@ from ..common import typed
 from ..common.typed import ModuleResult
 from ..transaction.api_host import ApiHost
 from ..transaction.results import NodeInfo
-from ..transaction.rollout import Decision, HostResults, StepResult, Turn
+from ..transaction.rollout import ClusterFound, Decision, HostResults, StepResult, Turn
 from .desired import OWNER, OWNER_LABEL, Json, Settings, resource_names, token_secret_name
 
 NAMESPACE, CONFIG_MAP, SECRET, DAEMON_SET = "Namespace", "ConfigMap", "Secret", "DaemonSet"
@@ -50,11 +50,13 @@ class PluginCheck(ModuleResult):
 
 @dataclasses.dataclass(frozen=True)
 class PluginSettings:
-    """What other hosts have to know of a host. digests: of the variables, by name. environment: of tasks that use the API there."""
+    """What other hosts have to know of a host. digests: of the variables, by name. environment: of tasks that use the API there. readers: the
+    control planes, each of which is read until one responds."""
 
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     api: ApiHost | None = None
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    readers: tuple[ApiHost, ...] = typed.tuple_of(ApiHost.parse)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,6 +116,11 @@ class PluginHost(HostResults[PluginSettings, ModuleResult]):
     def decision(self) -> PluginDecision | None:
         """Of the step decide; None before that."""
         return self.of_pass("decide", PluginDecision)
+
+    @functools.cached_property
+    def identified(self) -> ClusterFound:
+        """Of the step identify; an empty one without control planes in the inventory."""
+        return self.of_pass("identify", ClusterFound) or ClusterFound()
 
     @functools.cached_property
     def verified(self) -> Verification | None:

@@ -32,6 +32,7 @@ K = t.TypeVar("K")
 STEPS = (
     "begin",
     "plan",
+    "identify",
     "decide",
     "split",
     "record",
@@ -47,7 +48,7 @@ STEPS = (
     "summary",
 )
 # Those of which a failure is no result of a change. A turn that does not start has its own result.
-_DECIDING = ("decide", "admit", "apply", "verify", "compare")
+_DECIDING = ("identify", "decide", "admit", "apply", "verify", "compare")
 # Of a plan that failed, what others read: Ansible prints all that its task hands on, which were 9,000 characters for a gate that does not exist.
 _OF_FAILED_PLAN = (
     "failed",

@@ -346,6 +346,42 @@ def test_an_image_is_loaded_where_the_plugin_goes_and_is_missing() -> None:
     assert [call.arguments for call in found.play.calls("node_image")] == [{"name": OURS["device_plugin_image"]}] * 2
 
 
+STAGE: Json = {"ca_sha256": "bb", "server": "https://stage:6443", "machine_id": "m"}
+
+
+def on_stage(call: Call) -> Json:
+    """A kubelet: those of the control plane and of w2 are of one cluster."""
+    return {
+        "node": f"node-{call.on}",
+        "cluster": STAGE if call.on in ("cp1", "w2") else {**STAGE, "ca_sha256": "aa"},
+    }
+
+
+def test_api_has_to_be_that_of_control_plane() -> None:
+    found = run(OURS, groups={"kube_control_plane": ["cp1"]}, results={"kubelet_info": on_stage})
+    before, _after = (call.arguments for call in found.play.calls("device_plugin_info"))
+    assert before["cluster"] == {"ca_sha256": "bb", "machine_ids": {"node-cp1": "m"}}
+    assert len(found.play.calls("kubelet_info")) == 1
+
+
+def test_unreadable_control_plane_leaves_api_unchecked() -> None:
+    failed: ModuleResult = {"unreachable": True, "msg": "gone"}
+    found = run(OURS, groups={"kube_control_plane": ["cp1"]}, results={"kubelet_info": failed})
+    assert found.failures == {}
+    assert "cluster" not in found.play.calls("device_plugin_info")[0].arguments
+    warning = "not verified: whether the API is that of these nodes: no control plane could be read"
+    assert found.result("identify", "w1")["warnings"] == [warning]
+
+
+def test_image_is_not_loaded_into_node_of_another_cluster() -> None:
+    each = {name: {"device_plugin_node_name": ""} for name in ("w1", "w2", "w3")}
+    groups = {"kube_control_plane": ["cp1"]}
+    found = run(ARCHIVE, groups=groups, each=each, results={"kubelet_info": on_stage})
+    assert "w2 turn" not in found.failures
+    assert found.failures["w1 turn"].startswith("Nothing was deployed, because of w1: it is of another cluster (")
+    assert found.changed == []
+
+
 def test_a_node_that_does_not_report_its_name_is_queried() -> None:
     results: dict[str, ModuleResult] = {"kubelet_info": {"node": "node-w2"}}
     each = {"w2": {"device_plugin_node_name": ""}}
