@@ -120,7 +120,7 @@ def test_no_file_has_a_retired_word() -> None:
         ("a.py", "x.takes_back()\n", "takes_back"),
         ("a.py", "text = f'{UNPROVEN}'\n", "UNPROVEN"),
         ("a.py", "told.answered = True\n", "answered"),
-        ("a.py", "def test_nothing_responds() -> None: ...\n", "test_nothing_responds"),
+        ("a.py", "def test_nobody_answers() -> None: ...\n", "test_nobody_answers"),
         ("a.yml", "- name: x\n  wishes:\n    - y\n", "wishes"),
         ("a.yml", "when: __role_pass.left_out | length > 0\n", "left_out"),
         ("a.yml", "msg: \"{{ wish | combine({'a': 1}) }}\"\n", "wish"),

@@ -187,7 +187,7 @@ def check_kubelet_probes(
 
 def container_problems(pod: Json | None, uid: str, names: t.Sequence[str]) -> dict[str, str]:
     """Why other containers of a static pod do not work, by their names; empty for one that does. What the kubelet has not reported of the
-    instance with this UID is left out."""
+    instance with this UID is missing here."""
     if pod is None or config_hash(pod) != uid:
         return {}
     status = pod.get("status") or {}

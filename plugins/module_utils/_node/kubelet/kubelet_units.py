@@ -33,6 +33,7 @@ from .kubelet_reader import (
     minor_version_of,
     read_identity,
     registered_name,
+    runtime_endpoint,
 )
 from .kubelet_unit_files import read_text, read_unit_files, refuse_script
 
@@ -70,6 +71,11 @@ class KubeletUnit:
     def kubeconfig(self) -> str:
         """The credential with which it reaches the API server."""
         return kubeconfig_of(self.layout.command)
+
+    @property
+    def runtime_endpoint(self) -> str:
+        """Where it finds its container runtime."""
+        return runtime_endpoint(self.layout.settings)
 
     @property
     def manifest_dir(self) -> str:

@@ -13,12 +13,10 @@ import typing as t
 
 from ..._engine.node import NODE, Host
 from ..._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
-from ..._plan.static_pod.manifest import image_tag
 from ..._plan.upgrade import findings, prerequisites
 from ..._plan.upgrade.api_versions import api_version_findings
 from ..._plan.upgrade.findings import UpgradeFindings
 from ..kubelet import control_planes
-from ..kubelet.kubelet_reader import runtime_endpoint
 from ..kubelet.kubelet_units import read_unit
 from ..runtime.container_runtime import runtime_at
 from ..static_pod.static_pods import API_SERVER
@@ -41,7 +39,7 @@ def read_all(
     programs = NewPrograms(params["programs"], target, run)
     programs.check([KUBELET, KUBEADM] if is_control_plane else [KUBELET])
     found = UpgradeFindings()
-    runtime = runtime_at(runtime_endpoint(unit.layout.settings), run)
+    runtime = runtime_at(unit.runtime_endpoint, run)
     for name, check in upgrade_checks.OF_NODES.items():
         if findings.applies(name, target_version):
             found.check(name, check(upgrade_checks.Node(unit, runtime, target, run)))
@@ -62,7 +60,7 @@ def read_all(
         )
         found.findings += api_version_findings(configuration, target_version)
         found.findings += check_space_for_copies(configuration)
-        prerequisites.refuse_api_server_step(image_tag(node.read_pod(API_SERVER).manifest), target)
+        upgrade_static_pods.refuse_step(node)
         version = upgrade_static_pods.check(node, found)
         proxy = params["kube_proxy_configuration"]
         upgrade_checks.rehearse_proxy(proxy, configuration, programs, runtime, clock, found)

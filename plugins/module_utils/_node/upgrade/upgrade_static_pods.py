@@ -21,6 +21,11 @@ from .upgrade_manifests import NotGenerated, endpoint_of, generate, refuse_patch
 from .upgrade_programs import KUBEADM, installed_kubeadm
 
 
+def refuse_step(node: ControlPlane) -> None:
+    """Refuse a step from the version of this node's API server that kubeadm does not take. Raises Refusal."""
+    prerequisites.refuse_api_server_step(image_tag(node.read_pod(API_SERVER).manifest), node.programs.target)
+
+
 def check(node: ControlPlane, found: UpgradeFindings) -> str | None:
     """Add the findings. Returns the version of the API server today, from its image's tag."""
     refuse_patches(node.patches)
