@@ -21,6 +21,7 @@ from ..._plan.common import ownership, times
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.common.file_values import FileVersion
 from ..._plan.documents import configuration
+from ..._plan.static_pod import pod_fields
 from ..._plan.static_pod.desired import DesiredFile
 from ..._plan.static_pod.manifest import Manifest
 from ..kubelet.kubelet_reader import manifest_files
@@ -219,7 +220,7 @@ def instance_of(manifest: Manifest) -> Instance:
         "written": manifest.arguments,
         "of_image": manifest.entrypoint is None or manifest.is_wrapped,
         "probes": [{**probe} for probe in manifest.probes()],
-        "containers": manifest.other_containers(),
+        "containers": pod_fields.other_containers(manifest.pod["spec"], manifest.container),
     }
 
 

@@ -238,10 +238,6 @@ class Manifest:
         """How long the kubelet leaves a container that does not work, where only the kubelet can probe it; 0 for every other."""
         return pod_fields.seconds_until_killed(self.pod["spec"], self.container, self.document.source)
 
-    def other_containers(self) -> list[str]:
-        """The names of the pod's other containers."""
-        return pod_fields.other_containers(self.pod["spec"], self.container)
-
     # -- values --------------------------------------------------------------------------------------------------------
 
     def values(self) -> Values:

@@ -64,47 +64,6 @@ def test_flags_of_command_and_args_are_one_command_line() -> None:
     assert manifest.values()["args"] == {"x": ["1"], "v": ["true", "3"], "y": ["2"]}
 
 
-def test_probes_with_their_defaults() -> None:
-    assert samples.manifest().probes() == [
-        {"kind": "http", "scheme": "https", "host": "10.0.0.11", "port": 6443, "path": "/livez", "headers": {}},
-        {"kind": "http", "scheme": "https", "host": "10.0.0.11", "port": 6443, "path": "/readyz", "headers": {}},
-    ]
-    assert samples.manifest(samples.SCHEDULER, "kube-scheduler").probes() == [
-        {
-            "kind": "http",
-            "scheme": "https",
-            "host": "127.0.0.1",
-            "port": 10259,
-            "path": "/livez",
-            "headers": {},
-            "network": "pod",
-        }
-    ]
-
-
-@pytest.mark.parametrize(
-    ("host", "host_network", "expected"),
-    [("", False, "pod"), ("", True, "host"), ("127.0.0.1", False, None), ("127.0.0.1", True, None)],
-)
-def test_probe_without_host_queries_address_of_pod(host: str, host_network: bool, expected: str | None) -> None:
-    text = (
-        samples.SCHEDULER.replace("spec:\n", "spec:\n  hostNetwork: true\n", 1) if host_network else samples.SCHEDULER
-    )
-    text = text.replace("httpGet:\n", f"httpGet:\n        host: {host}\n") if host else text
-    (probe,) = samples.manifest(text, "kube-scheduler").probes()
-    assert probe.get("network") == expected
-
-
-def test_other_containers_are_those_that_run_as_long_as_pod() -> None:
-    more = (
-        "  - {name: kms, image: k}\n  initContainers:\n  - {name: copy, image: c}\n"
-        "  - {name: vip, image: v, restartPolicy: Always}\n"
-    )
-    text = samples.SCHEDULER.replace("  volumes:\n", f"{more}  volumes:\n")
-    assert samples.manifest(text, "kube-scheduler").other_containers() == ["kms", "vip"]
-    assert samples.manifest(samples.SCHEDULER, "kube-scheduler").other_containers() == []
-
-
 @pytest.mark.parametrize(
     ("probe", "expected"),
     [

@@ -8,6 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import pod_fields
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pods import following, planned, state
@@ -193,3 +194,45 @@ def test_what_no_pod_could_have_is_refused(options: Options, complaint: str) -> 
     with pytest.raises(Refusal) as refusal:
         samples.desired(**options)
     assert complaint in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("host", "host_network", "expected"),
+    [("", False, "pod"), ("", True, "host"), ("127.0.0.1", False, None), ("127.0.0.1", True, None)],
+)
+def test_probe_without_host_queries_address_of_pod(host: str, host_network: bool, expected: str | None) -> None:
+    text = (
+        samples.SCHEDULER.replace("spec:\n", "spec:\n  hostNetwork: true\n", 1) if host_network else samples.SCHEDULER
+    )
+    text = text.replace("httpGet:\n", f"httpGet:\n        host: {host}\n") if host else text
+    (probe,) = samples.manifest(text, "kube-scheduler").probes()
+    assert probe.get("network") == expected
+
+
+def test_other_containers_are_those_that_run_as_long_as_pod() -> None:
+    more = (
+        "  - {name: kms, image: k}\n  initContainers:\n  - {name: copy, image: c}\n"
+        "  - {name: vip, image: v, restartPolicy: Always}\n"
+    )
+    text = samples.SCHEDULER.replace("  volumes:\n", f"{more}  volumes:\n")
+    for given, expected in ((text, ["kms", "vip"]), (samples.SCHEDULER, [])):
+        manifest = samples.manifest(given, "kube-scheduler")
+        assert pod_fields.other_containers(manifest.pod["spec"], manifest.container) == expected
+
+
+def test_probes_with_their_defaults() -> None:
+    assert samples.manifest().probes() == [
+        {"kind": "http", "scheme": "https", "host": "10.0.0.11", "port": 6443, "path": "/livez", "headers": {}},
+        {"kind": "http", "scheme": "https", "host": "10.0.0.11", "port": 6443, "path": "/readyz", "headers": {}},
+    ]
+    assert samples.manifest(samples.SCHEDULER, "kube-scheduler").probes() == [
+        {
+            "kind": "http",
+            "scheme": "https",
+            "host": "127.0.0.1",
+            "port": 10259,
+            "path": "/livez",
+            "headers": {},
+            "network": "pod",
+        }
+    ]
