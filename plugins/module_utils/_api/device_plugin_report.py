@@ -15,8 +15,7 @@ import typing as t
 
 from .._plan.common.errors import KubeadmError
 from .._plan.device import check as device_plugin_check
-from .._plan.device import deployment, desired
-from .._plan.device import placement as device_plugin
+from .._plan.device import deployment, desired, placement
 from .._plan.device.check import BUNDLED_PLUGIN, NAME_LABEL, REVISION_LABEL, NodeCheck, Observation
 from .._plan.device.placement import Expectation, ExpectedAmounts, Placement
 from .._plan.kubernetes import names as node_names
@@ -141,7 +140,7 @@ class _NodeReader:
         """Check every node that gets the plugin. Raises Refusal when the expectations fit no node."""
         nodes = self._client.list("nodes")
         self._nodes = {node_plan.node_name(node): node for node in nodes}
-        self._expected_amounts = device_plugin.select_nodes(nodes, self._placement, self._expected)
+        self._expected_amounts = placement.select_nodes(nodes, self._placement, self._expected)
         self.observed = self._read_observation()
         checks = self._check_all()
         return checks if _problems(checks) else self._confirm_by_plugins(checks)
@@ -160,8 +159,8 @@ class _NodeReader:
         if not nodes:
             return checks
         found = find_stale_leases(self._client, nodes)
-        silence = found._replace(stale_seconds={**self.observed.stale_leases.stale_seconds, **found.stale_seconds})
-        self.observed = dataclasses.replace(self.observed, stale_leases=silence)
+        stale_leases = found._replace(stale_seconds={**self.observed.stale_leases.stale_seconds, **found.stale_seconds})
+        self.observed = dataclasses.replace(self.observed, stale_leases=stale_leases)
         return self._check_all()
 
     def unverified(self, checks: t.Mapping[str, NodeCheck]) -> list[str]:
@@ -192,7 +191,7 @@ class _NodeReader:
 
     def check_cdi(self) -> list[str]:
         """Warnings of the nodes that get the plugin, where it passes devices by CDI. Raises Refusal."""
-        return device_plugin.check_cdi([self._nodes[name] for name in sorted(self._expected_amounts)])
+        return placement.check_cdi([self._nodes[name] for name in sorted(self._expected_amounts)])
 
     def check_in_detail(self) -> dict[str, NodeCheck]:
         """Repeat the last checks, with what only matters when something is wrong: the events, and the reports of the plugins, of nodes with
@@ -224,7 +223,7 @@ class _NodeReader:
         }
 
     def _parse_expectations(self, option: t.Sequence[t.Mapping[str, t.Any]]) -> list[Expectation]:
-        return device_plugin.parse_expectations(
+        return placement.parse_expectations(
             option,
             lambda selector: [node_plan.node_name(n) for n in self._client.list("nodes", labelSelector=selector)],
         )
@@ -234,7 +233,7 @@ class _NodeReader:
         if daemon_set is None:
             return Observation(self.observed.name, None, None, [], 0.0)
         selector = pod_templates.selector_text(daemon_set["spec"]["selector"])
-        pods = self._list_owned(daemon_set, f"namespaces/{self._namespace}/pods", selector)
+        pods = self._list_controlled(daemon_set, f"namespaces/{self._namespace}/pods", selector)
         return Observation(
             self.observed.name, daemon_set, self._read_revision(daemon_set, selector), pods, self._client.server_time()
         )
@@ -244,11 +243,11 @@ class _NodeReader:
         if daemon_set.get("status", {}).get("observedGeneration") != daemon_set["metadata"]["generation"]:
             return None
         path = f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions"
-        revisions = self._list_owned(daemon_set, path, selector)
+        revisions = self._list_controlled(daemon_set, path, selector)
         newest = max(revisions, key=lambda revision: int(revision["revision"]), default=None)
         return str(newest["metadata"]["labels"][REVISION_LABEL]) if newest else None
 
-    def _list_owned(self, daemon_set: Json, path: str, selector: str) -> list[Json]:
+    def _list_controlled(self, daemon_set: Json, path: str, selector: str) -> list[Json]:
         """The objects that the DaemonSet's controller created; the labels of others may match, too."""
         uids = [daemon_set["metadata"]["uid"]]
         objects = self._client.list(path, labelSelector=selector)

@@ -42,7 +42,7 @@ class Workloads:
         self._selection = selection
         self._workers = workers
         self._pods = f"namespaces/{selection.namespace}/pods"
-        self._owner_selector = ""
+        self._owner_selector = ""  # empty until read_pods() has read the owner
 
     def path_of(self, name: str) -> str:
         """The path of a pod in the API."""

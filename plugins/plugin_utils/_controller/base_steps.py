@@ -20,8 +20,8 @@ from .rollout_pass import read_register
 
 FAIL_ON_PENDING = "nodecraft_kubeadm_fail_on_pending"
 BEGIN = "__play_begin"  # what the first task of a playbook registers
-UNCHANGED = "Nothing was changed. "  # in front of a reason
-SKIPPED = "The first task was skipped. Run it from there, without --start-at-task."
+UNCHANGED_PREFIX = "Nothing was changed. "  # in front of a reason
+FIRST_TASK_SKIPPED = "The first task was skipped. Run it from there, without --start-at-task."
 
 
 class Steps:
@@ -39,7 +39,7 @@ class Steps:
         or was skipped has registered that."""
         hosts = self._play.all_play_hosts if step == "summary" else ()
         if hosts and not any(read_register(self._play, self._begin_register, host) for host in hosts):
-            raise Refusal(f"Nothing was looked at. {SKIPPED}")
+            raise Refusal(f"Nothing was looked at. {FIRST_TASK_SKIPPED}")
 
     @property
     def _begin_register(self) -> str:

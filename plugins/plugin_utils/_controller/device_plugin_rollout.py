@@ -31,7 +31,7 @@ from ...module_utils._plan.transaction import api_host, rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.results import KubeletInfo, NodesInfo
 from ...module_utils._plan.transaction.rollout import ClusterFound, PassEnd, StepResult
-from .base_steps import UNCHANGED
+from .base_steps import UNCHANGED_PREFIX
 from .play_view import Json
 from .role_rollout import RoleRollout
 from .run_key import digest
@@ -137,17 +137,17 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         if coordinator != self._play.host:
             return PluginDecision(coordinator=coordinator)
         digests = {name: host.settings.digests for name, host in self._pass.hosts().items()}
-        self._refuse(deployment.differing_variables_error(digests), UNCHANGED)
+        self._refuse(deployment.differing_variables_error(digests), UNCHANGED_PREFIX)
         settings = self._role_settings()
         files = self._plugin_files(settings)
         if settings.is_present:
-            self._refuse(" ".join(desired.validation_errors(settings)), UNCHANGED)
+            self._refuse(" ".join(desired.validation_errors(settings)), UNCHANGED_PREFIX)
             validation = self._validate_config(files) if settings.is_bundled else {}
-            self._refuse(desired.config_error(validation, sys.executable), UNCHANGED)
+            self._refuse(desired.config_error(validation, sys.executable), UNCHANGED_PREFIX)
         check = self._check_nodes(settings)
         config_map = desired.config_map_name(settings.name, files) if files else ""
         found = deployment.classify_objects(settings, config_map, check.objects, check.others)
-        self._refuse(deployment.write_refusal(settings, found), UNCHANGED)
+        self._refuse(deployment.write_refusal(settings, found), UNCHANGED_PREFIX)
         return dataclasses.replace(
             deployment.make_decision(settings, found, self._mode, has_files=bool(files), check=check),
             coordinator=coordinator,
@@ -185,7 +185,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
 
     def admit(self) -> StepResult:
         """Let the coordinator write when no node is without the image."""
-        self._refuse(rollout.step_refusal(self._pass.hosts(), "turn"), UNCHANGED)
+        self._refuse(rollout.step_refusal(self._pass.hosts(), "turn"), UNCHANGED_PREFIX)
         return StepResult()
 
     def verify(self) -> Verification:

@@ -27,7 +27,7 @@ from ...module_utils._plan.transaction import report, rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.results import LeaseResult, NodesInfo
 from ...module_utils._plan.transaction.rollout import Hosts, PassStart
-from .base_steps import UNCHANGED
+from .base_steps import UNCHANGED_PREFIX
 from .lease_holder import holder_name
 from .play_view import Json
 from .role_rollout import RoleRollout
@@ -103,7 +103,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         if decision.coordinator != self._play.host:
             return kubelets.with_batch_of(Admission(api=self._end_api(decision)), decision, turn_of)
         hosts = self._pass.hosts(decision.planned)
-        self._refuse(rollout.step_refusal(hosts, "decide"), UNCHANGED)
+        self._refuse(rollout.step_refusal(hosts, "decide"), UNCHANGED_PREFIX)
         turns = [host for batch in decision.batches for host in batch]
         api = next(each for each in decision.api if each.host == self._play.delegate_host)
         admission = kubelets.with_batch_of(Admission(api=api, cluster=kubelets.cluster(hosts)), decision, turn_of)

@@ -23,7 +23,7 @@ from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.report import Part, left_alone_lines, unverified_lines
 from ...module_utils._plan.transaction.results import KubeletInfo, PartResult, Report
 from ...module_utils._plan.transaction.rollout import PassEnd, PassStart
-from .base_steps import UNCHANGED
+from .base_steps import UNCHANGED_PREFIX
 from .play_view import Json
 from .role_rollout import RoleRollout
 from .rollout_pass import parse_register
@@ -66,7 +66,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             return
         read = node if node.arguments is not None else self._read_node()[0]
         arguments = [each.argument for each in read.arguments or ()]
-        self._refuse(labels.reset_refusal(settings.node, settings.labels, arguments), UNCHANGED)
+        self._refuse(labels.reset_refusal(settings.node, settings.labels, arguments), UNCHANGED_PREFIX)
 
     def decide(self) -> NodesDecision:
         """See on one host whether one task can serve all, and who uses the API. The others do not."""
@@ -75,7 +75,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             return NodesDecision(coordinator=coordinator)
         hosts = self._pass.hosts()
         served = rollout.participants(hosts)
-        self._refuse(self._excluded_refusal(hosts) or resources.run_refusal(served), UNCHANGED)
+        self._refuse(self._excluded_refusal(hosts) or resources.run_refusal(served), UNCHANGED_PREFIX)
         candidates = list(dict.fromkeys([*resources.control_planes(served), *self._play.control_planes()]))
         named = self._pass.own.settings.node_resources_api_host
         api = self._play.api_hosts(candidates, named, reachable=self._play.play_hosts)

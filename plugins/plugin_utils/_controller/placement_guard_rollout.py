@@ -10,7 +10,7 @@ from ...module_utils._plan.guard.rollout import GuardDecision, GuardHost, GuardS
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.rollout import ClusterFound, PassEnd
-from .base_steps import UNCHANGED
+from .base_steps import UNCHANGED_PREFIX
 from .role_rollout import RoleRollout
 
 
@@ -33,7 +33,7 @@ class PlacementGuardRollout(RoleRollout[GuardHost]):
         values = {name: host.settings.values for name, host in self._pass.hosts().items()}
         different = rollout.different_values(values, list(self._pass.own.settings.values))
         another = "Nodes with another purpose need a guard with another placement_guard_name."
-        self._refuse(f"{different} {another}" if different else "", UNCHANGED)
+        self._refuse(f"{different} {another}" if different else "", UNCHANGED_PREFIX)
         planes = self._play.control_planes() or [self._play.host]
         return GuardDecision(coordinator=coordinator, api=tuple(ApiHost(host, become=True) for host in planes))
 

@@ -19,13 +19,13 @@ from ...module_utils._plan.transaction.rollout import ClusterFound, ClusterReade
 from ...module_utils._plan.upgrade import findings as upgrade_checks
 from ...module_utils._plan.upgrade import report as upgrade_report
 from ...module_utils._plan.upgrade.report import UpgradeInfo, UpgradeResult
-from .base_steps import BEGIN, SKIPPED, UNCHANGED, Steps
+from .base_steps import BEGIN, FIRST_TASK_SKIPPED, UNCHANGED_PREFIX, Steps
 from .rollout_pass import parse_register, read_register
 
 # What the tasks of these steps register.
 _END = "__play_end"
-_ADMIT = "__play_admit"
-_INFO, _CHECK, _RECHECK = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_recheck"
+_CLUSTER = "__play_cluster"  # of the step admit, which only identifies the cluster in these playbooks
+_INFO, _CHECK, _INFO_AFTER = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_info_after"
 
 
 class RollbackSteps(Steps):
@@ -35,7 +35,7 @@ class RollbackSteps(Steps):
         """Read what is to be reverted, and on which hosts to read its state."""
         play = self._play
         ignored = play.variable("rollback_ignored_variables", [])
-        self._refuse(rollback.unknown_variables(play.variable_names(), ignored), UNCHANGED)
+        self._refuse(rollback.unknown_variables(play.variable_names(), ignored), UNCHANGED_PREFIX)
         request = self._request()
         planes, hosts = play.group_hosts(control_plane_nodes.GROUP), play.all_play_hosts
         return RollbackStart(
@@ -54,7 +54,9 @@ class RollbackSteps(Steps):
             pods = parse_register(self._play, pods_register, PodUndos, host)
             kubelet = parse_register(self._play, kubelet_register, KubeletUndo, host)
             undos[host], unread[host] = rollback.undos_by_component(pods, kubelet), pods.unreadable_files
-        self._refuse(rollback.rollback_refusal(self._request(), undos, self._play.all_play_hosts, unread), UNCHANGED)
+        self._refuse(
+            rollback.rollback_refusal(self._request(), undos, self._play.all_play_hosts, unread), UNCHANGED_PREFIX
+        )
         return StepResult()
 
     def _request(self) -> rollback.RollbackRequest:
@@ -67,13 +69,13 @@ class ResizeSteps(Steps):
 
     def begin(self) -> ClusterReaders:
         """Check the names of the variables, and see which control planes can identify the cluster."""
-        self._refuse(pod_report.variables_error(self._play.variable_names(), self._step.known), UNCHANGED)
+        self._refuse(pod_report.variables_error(self._play.variable_names(), self._step.known), UNCHANGED_PREFIX)
         planes = [] if self._play.has_api_credentials() else self._play.group_hosts(control_plane_nodes.GROUP)
         return ClusterReaders(api=tuple(ApiHost(host, become=True) for host in planes))
 
     def admit(self) -> ClusterFound:
-        """Read from a control plane which cluster it belongs to."""
-        return self._read_cluster(list(self._step.planes), "")
+        """Identify the cluster: read from a control plane which one it belongs to."""
+        return self._read_cluster(list(self._step.planes), named="")
 
     def summary(self) -> LinesEnd:
         """Report the result."""
@@ -101,8 +103,8 @@ class UpgradeCheckSteps(Steps):
         return rollback.parse_names(self._play.variable(upgrade_checks.ACCEPT))
 
     def admit(self) -> ClusterFound:
-        """Read from a control plane which cluster it belongs to."""
-        return self._read_cluster(list(self._step.planes), "")
+        """Identify the cluster: read from a control plane which one it belongs to."""
+        return self._read_cluster(list(self._step.planes), named="")
 
     def end(self) -> LinesEnd:
         """Report what the check found on all hosts; nothing where it did not begin."""
@@ -110,16 +112,16 @@ class UpgradeCheckSteps(Steps):
             return LinesEnd()
         target = self._step.target
         hosts = self._play.all_play_hosts
-        info, again = (parse_register(self._play, name, UpgradeInfo) for name in (_INFO, _RECHECK))
+        info, second_info = (parse_register(self._play, name, UpgradeInfo) for name in (_INFO, _INFO_AFTER))
         results = upgrade_report.without_outsiders(
             {host: parse_register(self._play, _CHECK, UpgradeResult, host) for host in hosts},
-            typed.parse(ClusterFound, [{}, *read_register(self._play, _ADMIT).get("results", ())][-1]),
-            info.with_nodes_of(again),
+            typed.parse(ClusterFound, [{}, *read_register(self._play, _CLUSTER).get("results", ())][-1]),
+            info.with_nodes_of(second_info),
         )
         check_report = upgrade_report.make_report(
             target,
             {host: dict(result.raw) for host, result in results.items()},
-            upgrade_report.cluster_part(target, results, info.with_nodes_of(again), again),
+            upgrade_report.cluster_part(target, results, info.with_nodes_of(second_info), second_info),
             self._accepted_names(),
         )
         end = LinesEnd.of("upgrade_check_report", check_report, upgrade_report.report_lines(check_report))
@@ -132,7 +134,7 @@ class UpgradeCheckSteps(Steps):
     def report(self) -> StepResult:
         """Fail on each host on which the upgrade breaks something, or that was not checked."""
         if not read_register(self._play, BEGIN):
-            raise Refusal(f"Nothing was checked. {SKIPPED}")
+            raise Refusal(f"Nothing was checked. {FIRST_TASK_SKIPPED}")
         end = parse_register(self._play, _END, LinesEnd)
         why = upgrade_report.failure_reason(dict(end.report), self._play.host) if end.report else ""
         return StepResult(failed=bool(why), msg=why)

@@ -19,7 +19,7 @@ from ...module_utils._plan.kubernetes.access import AccessResult
 from ...module_utils._plan.transaction import rollout
 from ...module_utils._plan.transaction.results import KubeletInfo, Report
 from ...module_utils._plan.transaction.rollout import Decision, HostResults, Hosts, PassStart
-from .base_steps import UNCHANGED
+from .base_steps import UNCHANGED_PREFIX
 from .inventory_check import value_objections
 from .play_view import Json
 from .role_end import RoleEnd
@@ -111,7 +111,7 @@ class RoleRollout(RoleEnd[H]):
             texts.append(
                 f"invalid delegate_to {self._play.delegate_host}: must not be set, because the role itself says where its tasks run."
             )
-        self._refuse(" ".join(found + texts), UNCHANGED)
+        self._refuse(" ".join(found + texts), UNCHANGED_PREFIX)
 
     def _read_node(self) -> tuple[KubeletInfo, str]:
         """What the module kubelet_info reads on the node, and why it cannot be reached; empty when it can. Its plan reports all other faults."""

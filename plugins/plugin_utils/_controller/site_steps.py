@@ -14,7 +14,7 @@ from ...module_utils._plan.kubelet.kubelet_results import KubeletHost
 from ...module_utils._plan.kubernetes import control_plane_nodes
 from ...module_utils._plan.transaction import site
 from ...module_utils._plan.transaction.site import BeginSettings, NodeGroups, PassRecord, SiteDecision, SiteStart
-from .base_steps import BEGIN, SKIPPED
+from .base_steps import BEGIN, FIRST_TASK_SKIPPED
 from .inventory_check import InventoryCheck
 from .play_view import Json
 from .rollout_pass import RolloutPass, read_register
@@ -32,7 +32,7 @@ class SiteSteps(SiteEndSteps):
         """Raise Refusal for a run that would change something and whose variables were not checked, too."""
         super().check(step)
         if step == "decide" and not read_register(self._play, BEGIN):
-            raise Refusal(f"Nothing was changed. {SKIPPED}")
+            raise Refusal(f"Nothing was changed. {FIRST_TASK_SKIPPED}")
 
     def begin(self) -> SiteStart | Json:
         """Check the groups of the inventory, and the variables of all nodes for all roles; report which settings are named. Refuses a run that names none,

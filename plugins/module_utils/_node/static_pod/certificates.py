@@ -28,27 +28,27 @@ class Finding:
 class Usage:
     """A pair that arguments name.
 
-    certificate, key: the flags. is_server, is_client: whether the component presents it as a server, as a client, or as both.
-    authority: the flag of the file that others verify it with. urls: the flags with the addresses by which it is reached.
+    is_server, is_client: whether the component presents it as a server, as a client, or as both.
+    ca_flag: of the file that others verify it with. url_flags: those with the addresses by which it is reached.
     """
 
-    certificate: str
-    key: str
+    cert_flag: str
+    key_flag: str
     is_server: bool = False
     is_client: bool = False
-    authority: str | None = None
-    urls: tuple[str, ...] = ()
+    ca_flag: str | None = None
+    url_flags: tuple[str, ...] = ()
 
 
 _SERVING = Usage("tls-cert-file", "tls-private-key-file", is_server=True)
 _USES: dict[str, tuple[Usage, ...]] = {
     "kube-apiserver": (
-        dataclasses.replace(_SERVING, authority="client-ca-file"),
+        dataclasses.replace(_SERVING, ca_flag="client-ca-file"),
         # Which authority etcd and the kubelets verify these with is written in no argument of the API server.
         Usage("etcd-certfile", "etcd-keyfile", is_client=True),
         Usage("kubelet-client-certificate", "kubelet-client-key", is_client=True),
         Usage(
-            "proxy-client-cert-file", "proxy-client-key-file", is_client=True, authority="requestheader-client-ca-file"
+            "proxy-client-cert-file", "proxy-client-key-file", is_client=True, ca_flag="requestheader-client-ca-file"
         ),
     ),
     "kube-controller-manager": (_SERVING,),
@@ -58,16 +58,16 @@ _USES: dict[str, tuple[Usage, ...]] = {
             "cert-file",
             "key-file",
             is_server=True,
-            authority="trusted-ca-file",
-            urls=("advertise-client-urls", "listen-client-urls"),
+            ca_flag="trusted-ca-file",
+            url_flags=("advertise-client-urls", "listen-client-urls"),
         ),
         Usage(
             "peer-cert-file",
             "peer-key-file",
             is_server=True,
             is_client=True,
-            authority="peer-trusted-ca-file",
-            urls=("initial-advertise-peer-urls",),
+            ca_flag="peer-trusted-ca-file",
+            url_flags=("initial-advertise-peer-urls",),
         ),
     ),
 }
@@ -91,16 +91,16 @@ def findings(
     """
     found = []
     for use in _USES.get(name, ()):
-        path, key = files.flag(use.certificate), files.flag(use.key)
-        if path and key:
-            is_new = any(files.is_new(flag, former) for flag in (use.certificate, use.key))
+        cert_path, key_path = files.flag(use.cert_flag), files.flag(use.key_flag)
+        if cert_path and key_path:
+            is_new = any(files.is_new(flag, former) for flag in (use.cert_flag, use.key_flag))
             claims: list[str] = []
             problem = _certificate_problem(
-                name, use, files, path, key, claims, is_new=is_new, address=address, kubeconfig=kubeconfig
+                name, use, files, cert_path, key_path, claims, is_new=is_new, address=address, kubeconfig=kubeconfig
             )
-            unverified += [f"whether the certificate --{use.certificate}={path} is {claim}" for claim in claims]
+            unverified += [f"whether the certificate --{use.cert_flag}={cert_path} is {claim}" for claim in claims]
             if problem:
-                found.append(Finding(f"--{use.certificate}={path} on {os.uname().nodename}: {problem}", is_new))
+                found.append(Finding(f"--{use.cert_flag}={cert_path} on {os.uname().nodename}: {problem}", is_new))
     return found
 
 
@@ -108,20 +108,20 @@ def _certificate_problem(
     name: str,
     use: Usage,
     files: ComponentFiles,
-    certificate: str,
-    key: str,
+    cert_path: str,
+    key_path: str,
     unverified: list[str],
     *,
     is_new: bool,
     address: str | None,
     kubeconfig: str,
 ) -> str | None:
-    """unverified: gets what could not be verified."""
+    """unverified: gets the claims that could not be verified, each with the reason. A claim: what follows "the certificate is"."""
     try:
-        pair = files.read(certificate), files.read(key)
+        pair = files.read(cert_path), files.read(key_path)
         as_client = use.is_client and not use.is_server
         problem = pair_problem(*pair) or _run_check("in its time", unverified, time_problem, *pair, as_client=as_client)
-        if problem or not is_new or not use.authority:
+        if problem or not is_new or not use.ca_flag:
             return problem
         authority = _read_authority(name, use, files, kubeconfig)
         if authority is None:
@@ -129,7 +129,8 @@ def _certificate_problem(
             return None
         names: list[str | None] = []
         if use.is_server:
-            names += hosts_of_urls(url for flag in use.urls for url in files.flags(flag)) if use.urls else [address]
+            urls = [url for flag in use.url_flags for url in files.flags(flag)]
+            names += hosts_of_urls(urls) if use.url_flags else [address]
             if not any(names):
                 names = [None]
                 unverified.append("valid for the address by which it is reached: no argument tells it")
@@ -143,7 +144,7 @@ def _certificate_problem(
 def _run_check(
     claim: str, unverified: list[str], check: t.Callable[..., str | None], *args: t.Any, **options: t.Any
 ) -> str | None:
-    """The problem that a check finds. claim: what it verifies; added to unverified where the check cannot be made."""
+    """The problem that a check finds. claim: what it verifies, as above; added to unverified where the check cannot be made."""
     try:
         return check(*args, **options)
     except NotVerified as exc:
@@ -154,5 +155,5 @@ def _run_check(
 def _read_authority(name: str, use: Usage, files: ComponentFiles, kubeconfig: str) -> bytes | None:
     """The certificates that others verify a pair with; None when they are not known."""
     known = read_cluster(kubeconfig).authority if name == "kube-apiserver" and use.is_server else b""
-    path = files.flag(use.authority) if use.authority else None
+    path = files.flag(use.ca_flag) if use.ca_flag else None
     return known or (files.read(path) if path else None)

@@ -25,9 +25,10 @@ MUTATION, MUTATION_BINDING = "MutatingAdmissionPolicy", "MutatingAdmissionPolicy
 GUARD_KINDS = (POLICY, BINDING, MUTATION, MUTATION_BINDING)
 # Who makes an object is written on it: nothing foreign is changed or removed.
 OWNER = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
+# On the dry-run pods of a trial, which proves a copy of the guard, on a node that does not exist, before the guard is written.
 TRIAL_LABEL = "nodecraft.kubeadm/trial"
-# On pods that keep the name of their node, so that the proof sees the policy behind.
-PROOF = "proof"
+# Its value on pods that keep the name of their node, so that the proof sees the policy behind.
+PROOF_LABEL_VALUE = "proof"
 # On pods whose node became an affinity: which policy did it, in which revision.
 ANNOTATION = "nodecraft.kubeadm/placement-guard"
 
@@ -83,7 +84,7 @@ def build_objects(guard: Guard) -> list[Json]:
         _make_object(BINDING, guard, {"policyName": guard.name, "validationActions": actions}),
     ]
     if guard.affinity:
-        but_proof = {"matchExpressions": [{"key": TRIAL_LABEL, "operator": "NotIn", "values": [PROOF]}]}
+        but_proof = {"matchExpressions": [{"key": TRIAL_LABEL, "operator": "NotIn", "values": [PROOF_LABEL_VALUE]}]}
         spec = {"policyName": guard.name, "matchResources": {"objectSelector": but_proof}}
         found += [_make_mutation(guard), _make_object(MUTATION_BINDING, guard, spec)]
     return found

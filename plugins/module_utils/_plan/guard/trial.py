@@ -16,7 +16,7 @@ from .policies import (
     MUTATION,
     MUTATION_BINDING,
     POLICY,
-    PROOF,
+    PROOF_LABEL_VALUE,
     TRIAL_LABEL,
     Guard,
     Json,
@@ -127,7 +127,7 @@ def proof_cases(guard: Guard, namespace: str, node: str | None) -> list[Case]:
                 or_former=True,
             )
         )
-    naming = build_pod(guard, namespace, node=node, label=PROOF if guard.affinity else "")
+    naming = build_pod(guard, namespace, node=node, label=PROOF_LABEL_VALUE if guard.affinity else "")
     cases.append(Case(f"a pod that names {node}", naming, messages=messages, or_former=True))
     if guard.require_request and guard.taints:
         tolerating = _tolerating_pod(build_pod(guard, namespace), guard.taints)

@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How a transaction ends, with the outcomes of its journal, and what that means for the task that requested it.
-
-The engine has the same outcomes in its own C(journal.py), because nothing else is packed with it; a contract holds them against each other.
-"""
+"""How a transaction ends, and what that means for its task. The outcomes are those of the engine, which has its own: nothing else is packed with it."""
 
 from __future__ import annotations
 
@@ -15,9 +12,8 @@ import typing as t
 from ..common import typed
 
 COMMITTED, ROLLED_BACK, ABORTED, UNHEALTHY, ALARM = "committed", "rolled_back", "aborted", "unhealthy", "alarm"
-CONFIRMING = "confirming"
-STANDING = (COMMITTED, UNHEALTHY)
-
+CONFIRMING = "confirming"  # the phase that waits for a confirmation
+STANDING = (COMMITTED, UNHEALTHY)  # the change stays on the node
 
 _ENDINGS = {
     ROLLED_BACK: "the change was rolled back and the former state is verified",
@@ -29,7 +25,7 @@ _ENDINGS = {
 
 @dataclasses.dataclass(frozen=True)
 class Proof:
-    """What was verified on the running process."""
+    """What was verified on the running process. uid: of the pod, or the unit's start."""
 
     pid: int = 0
     uid: str = ""
@@ -84,7 +80,7 @@ def failure_message(name: str, node: str, transaction: t.Mapping[str, t.Any]) ->
 def unhealthy_message(
     name: str,
     node: str,
-    missing: str,
+    state_phrase: str,
     probes: t.Sequence[str],
     log: t.Sequence[str],
     last: t.Mapping[str, t.Any] | None,
@@ -97,16 +93,16 @@ def unhealthy_message(
         f" Its last transaction, {ended.id}, ended {to_phrase(ended.outcome)}: {ended.reason}." if ended.reason else ""
     )
     return (
-        f"{name} on {node}: there is nothing to change, but it {missing}{results}.{logged}{former}"
+        f"{name} on {node}: there is nothing to change, but it {state_phrase}{results}.{logged}{former}"
         " Set what repairs it, or repair its files."
     )
 
 
-def down_message(name: str, node: str, missing: str, probes: t.Sequence[str], log: t.Sequence[str]) -> str:
+def down_message(name: str, node: str, state_phrase: str, probes: t.Sequence[str], log: t.Sequence[str]) -> str:
     """What is wrong with a component that does not work, with its own error."""
     results = f" ({'; '.join(probes)})" if probes else ""
     logged = f"; it logged last: {_error_line(log)}" if log else ""
-    return f"{name} on {node} {missing}{results}{logged}"
+    return f"{name} on {node} {state_phrase}{results}{logged}"
 
 
 def kubelet_needed_message(problem: str) -> str:
@@ -142,23 +138,23 @@ def _error_line(log: t.Sequence[str]) -> str:
 
 
 def report_message(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
-    """The message about a transaction that ended without a follower."""
+    """The message about a transaction that nobody followed."""
     ended = typed.parse(Transaction, transaction)
     ending = (
         failure_message(name, node, transaction)
         or f"{name} on {node}: transaction {ended.id} of an earlier run, which was not followed to its end, was committed at {ended.ended}."
     )
-    limits = [f"Not verified: {what}." for what in ended.unverified]
-    return " ".join([ending, *limits, *(f"Note: {note}." for note in ended.notes)])
+    sentences = [ending, *(f"Not verified: {what}." for what in ended.unverified)]
+    return " ".join([*sentences, *(f"Note: {note}." for note in ended.notes)])
 
 
 def unverified_warning(name: str, node: str, what: str) -> str:
-    """The warning about a part of a component that could not be verified. what: an entry of C(Transaction.unverified)."""
+    """The warning about what could not be verified of a component. what: an entry of C(Transaction.unverified)."""
     return f"{node}: {name}: not verified: {what}"
 
 
 def unverifiable_warning(name: str, node: str, what: str) -> str:
-    """The warning before a change about what cannot be verified after it. what: as an entry of C(Transaction.unverified)."""
+    """The warning before a change about what cannot be verified after it. what: as above."""
     return f"{node}: {name}: cannot be verified after this change: {what}"
 
 

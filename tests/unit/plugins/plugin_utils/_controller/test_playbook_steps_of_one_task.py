@@ -201,8 +201,8 @@ def upgrade(info: Json | None = None, begin: Json | None = None, *, accept: t.An
     for variables in hosts.values():
         variables["__play_begin"] = {"api": []} if begin is None else begin
         variables["__play_upgrade_info"] = {**CONFIGURATION, "kubelets": kubelets, **(info or {})}
-        variables["__play_admit"] = {"results": [{"member": "cp1", "identity": PROD, "api_reachable": True}]}
-        variables["__play_upgrade_recheck"] = CONFIGURATION
+        variables["__play_cluster"] = {"results": [{"member": "cp1", "identity": PROD, "api_reachable": True}]}
+        variables["__play_upgrade_info_after"] = CONFIGURATION
         if accept is not None:
             variables[ACCEPT] = accept
     return FakePlay(hosts, {"kube_control_plane": ["cp1"]})
@@ -361,7 +361,7 @@ def test_host_that_the_api_does_not_know_is_not_checked() -> None:
 
 def test_node_that_joins_during_the_check_is_not_checked() -> None:
     play = upgrade({"kubelets": {"cp1": "v1.36.3"}}, cp1=checked("cp1", plane=True))
-    play.hostvars["cp1"]["__play_upgrade_recheck"] = {
+    play.hostvars["cp1"]["__play_upgrade_info_after"] = {
         **CONFIGURATION,
         "kubelets": {"cp1": "v1.36.3", "w9": "v1.33.0"},
     }
@@ -380,7 +380,7 @@ def test_control_planes_of_several_versions_are_reported() -> None:
 @pytest.mark.parametrize(("text", "safe"), [("a: 1", True), ("a: 2", False)])
 def test_a_configuration_that_is_written_meanwhile(text: str, safe: bool) -> None:
     play = upgrade(cp1=checked("cp1", plane=True))
-    play.hostvars["cp1"]["__play_upgrade_recheck"] = {"cluster_configuration": text}
+    play.hostvars["cp1"]["__play_upgrade_info_after"] = {"cluster_configuration": text}
     found = ended(play)
     assert found["report"]["safe"] is safe
     assert any("it was written while" in line for line in found["lines"]) is not safe
@@ -388,7 +388,7 @@ def test_a_configuration_that_is_written_meanwhile(text: str, safe: bool) -> Non
 
 def test_configuration_that_was_not_read_again_is_not_safe() -> None:
     play = upgrade(cp1=checked("cp1", plane=True))
-    play.hostvars["cp1"]["__play_upgrade_recheck"] = {"failed": True, "msg": "timed out"}
+    play.hostvars["cp1"]["__play_upgrade_info_after"] = {"failed": True, "msg": "timed out"}
     report = ended(play)["report"]
     assert [each["name"] for each in report["cluster"]["not_rehearsed"]] == ["kubeadm-config"]
     assert report["safe"] is False
