@@ -92,6 +92,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
             api=api,
             environment={"K8S_AUTH_KUBECONFIG": api_host.ADMIN_CONF} if own_credentials else {},
             readers=tuple(ApiHost(host, become=True) for host in readers),
+            loads=shared["device_plugin_image_archive"] is not None and shared["device_plugin_state"] == "present",
         )
 
     def identify(self) -> ClusterFound:
@@ -99,7 +100,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
         if self._pass.coordinator != self._play.host:
             return ClusterFound()
         candidates = [each.host for each in self._pass.own.settings.readers]
-        found = self._read_cluster(candidates, self._role_variable("api_host"))
+        found = self._read_cluster(candidates, "")
         if found.identity or not found.api_reachable:
             return found
         warning = "not verified: whether the API is that of these nodes: no control plane could be read"

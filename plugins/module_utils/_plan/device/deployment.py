@@ -51,12 +51,13 @@ class PluginCheck(ModuleResult):
 @dataclasses.dataclass(frozen=True)
 class PluginSettings:
     """What other hosts have to know of a host. digests: of the variables, by name. environment: of tasks that use the API there. readers: the
-    control planes, each of which is read until one responds."""
+    control planes, each of which is read until one responds. loads: whether nodes get the image."""
 
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     api: ApiHost | None = None
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     readers: tuple[ApiHost, ...] = typed.tuple_of(ApiHost.parse)
+    loads: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
