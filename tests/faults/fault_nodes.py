@@ -240,7 +240,7 @@ class StaticPodNode(FaultNode, FakeNode):
 
     def __init__(self, root: Path, web: Web, worker: Worker) -> None:
         super().__init__(root, web)
-        web.up, web.status = True, 200
+        web.up, web.health_status = True, 200
         self.install(root, worker, self.host)
         self.old = manifest(web.port, "--v=1")
         self.give_manifest(self.old)

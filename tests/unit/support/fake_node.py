@@ -243,7 +243,7 @@ class Kubelet:
     def _serve(self) -> None:
         web = self.node.web
         web.up = bool(self.instances)
-        web.status = 200 if any(self._is_ready(instance) for instance in self.instances) else 500
+        web.health_status = 200 if any(self._is_ready(instance) for instance in self.instances) else 500
         self._report()
 
     def _report(self) -> None:

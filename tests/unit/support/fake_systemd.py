@@ -153,7 +153,7 @@ class FakeUnit:
         age = self.clock.now - self.started_at
         self.web.up = True
         healthy = self.pid is not None and behaviour.healthy is not None and age >= behaviour.healthy
-        self.web.status = 200 if healthy else 500
+        self.web.health_status = 200 if healthy else 500
         if self.pid is not None and behaviour.beat is not None and age >= behaviour.beat:
             self.last_beat = max(self.last_beat, self.started_at + behaviour.beat)
         if self.pid is not None and behaviour.over is not None and age >= behaviour.over:

@@ -103,16 +103,16 @@ def kubeconfig(server: str = "https://unit-tests:6443", *cluster: str, user: t.M
 class Web:
     """A component. Its attributes set its responses.
 
-    up: False hangs up on every caller. status: of the health paths. admission: of a request for an object.
-    statuses: the same for single objects. objects: what is in them. gates: of /metrics; with None that responds with 403.
+    up: False hangs up on every caller. health_status: of the health paths. api_status: of a request for an object.
+    api_statuses: the same for single objects. objects: what is in them. gates: of /metrics; with None that responds with 403.
     """
 
     def __init__(self, port: int, scheme: str = "http") -> None:
         self.port, self.scheme = port, scheme
         self.up = True
-        self.status = 200
-        self.admission = 200
-        self.statuses: dict[str, int] = {}
+        self.health_status = 200
+        self.api_status = 200
+        self.api_statuses: dict[str, int] = {}
         self.objects: dict[str, dict[str, t.Any]] = {}
         self.gates: dict[str, bool] | None = {}
         self.gate_metric = "kubernetes_feature_enabled"
@@ -141,8 +141,8 @@ class Web:
         if path == "/metrics":
             return self._metrics() if is_known and self.gates is not None else (403, "Forbidden")
         if path.startswith("/api/"):
-            return self.statuses.get(path, self.admission), json.dumps(self.objects.get(path, {}))
-        return self.status, "ok"
+            return self.api_statuses.get(path, self.api_status), json.dumps(self.objects.get(path, {}))
+        return self.health_status, "ok"
 
     def _metrics(self) -> tuple[int, str]:
         lines = ["# TYPE kubernetes_feature_enabled gauge", "other_metric 5"]

@@ -48,7 +48,7 @@ def test_who_is_answered_is_a_part_of_the_proof(node: FakeNode) -> None:
 @pytest.mark.parametrize("status", [401, 403, 500, 503])
 def test_a_client_that_is_not_answered_any_more_is_a_failure(node: FakeNode, path: str, status: int) -> None:
     """Its probes do not identify their callers, so all of them pass."""
-    result = change(node, lambda: node.web.statuses.update({path: status}))
+    result = change(node, lambda: node.web.api_statuses.update({path: status}))
     assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (ROLLED_BACK, OLD)
     owner = node.kubeconfig if path == AUTHORIZED_PATH else node.kubelet_conf
     assert f"answers {status} to the client of {owner}, which it admitted before the change" in result["reason"]
@@ -56,14 +56,14 @@ def test_a_client_that_is_not_answered_any_more_is_a_failure(node: FakeNode, pat
 
 
 def test_a_node_without_its_object_is_answered(node: FakeNode) -> None:
-    node.web.statuses[OWN_NODE] = 404
+    node.web.api_statuses[OWN_NODE] = 404
     assert change(node)["proof"]["clients"][1] == f"{node.kubelet_conf}: 404"
 
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_client_that_was_refused_before_is_not_verified(node: FakeNode, status: int) -> None:
     """Such as a certificate that has expired: no repair would be possible."""
-    node.web.statuses[OWN_NODE] = status
+    node.web.api_statuses[OWN_NODE] = status
     result = change(node)
     assert result["outcome"] == COMMITTED
     assert result["proof"]["clients"] == [f"{node.kubeconfig}: 200"]
@@ -78,7 +78,7 @@ def test_an_api_server_that_was_down_has_to_respond(node: FakeNode) -> None:
     node.kubelet._serve()
     node.prepare(watch=watch(node))
     node.at(25, lambda: setattr(node.kubelet, "enabled", True))
-    node.once(WAITING, lambda: node.web.statuses.update({AUTHORIZED_PATH: 401}))
+    node.once(WAITING, lambda: node.web.api_statuses.update({AUTHORIZED_PATH: 401}))
     result = node.run()
     assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (ROLLED_BACK, OLD)
     assert f"answers 401 to the client of {node.kubeconfig}" in result["reason"]
@@ -98,8 +98,8 @@ def test_an_address_that_never_answered_is_not_the_right_one(node: FakeNode, web
 
 def test_an_api_server_that_does_not_know_yet_who_may_do_what_is_waited_for(node: FakeNode) -> None:
     def refuse() -> None:
-        node.web.admission = 403
-        node.at(6 + 3 + 5, lambda: setattr(node.web, "admission", 200))
+        node.web.api_status = 403
+        node.at(6 + 3 + 5, lambda: setattr(node.web, "api_status", 200))
 
     assert change(node, refuse)["outcome"] == COMMITTED
 
@@ -136,7 +136,7 @@ def test_a_kubelet_that_never_reports_the_new_one_is_a_failure(node: FakeNode) -
 @pytest.mark.parametrize("status", [403, 404])
 def test_a_kubelet_that_had_not_reported_the_former_one_proves_nothing(node: FakeNode, status: int) -> None:
     node.kubelet.reports_after = 1000.0
-    node.web.statuses[MIRROR] = status
+    node.web.api_statuses[MIRROR] = status
     result = change(node)
     assert (result["outcome"], result["proof"]["config_hash"]) == (COMMITTED, None)
     reported = "whether its kubelet reports the new instance to it"

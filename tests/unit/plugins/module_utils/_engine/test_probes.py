@@ -38,7 +38,7 @@ def fixture_web() -> t.Iterator[Web]:
 
 @pytest.mark.parametrize(("status", "passes"), [(200, True), (302, True), (399, True), (400, False), (500, False)])
 def test_http_probes_take_200_to_399(web: Web, status: int, passes: bool) -> None:
-    web.status = status
+    web.health_status = status
     ok, text = run_probe(web.probe("/readyz"))
     assert ok == passes
     assert text == f"http://127.0.0.1:{web.port}/readyz answers {status}"
@@ -133,7 +133,7 @@ def test_api_server_is_queried_with_the_nodes_certificate(tmp_path: Path, secure
     node, why = probes.api_get(str(path), "/healthz")
     assert node is None
     assert "cannot be queried" in why  # this server speaks no JSON
-    secure.status = 403
+    secure.health_status = 403
     assert probes.api_get(str(path), "/x") == (None, "the API server answers 403")
 
 
@@ -192,7 +192,7 @@ def test_this_very_server_has_to_be_the_one_of_the_kubeconfig(tmp_path: Path, se
         assert "cannot be " in response.problem
         assert "_ssl.c" not in response.problem, "a place in the source of Python is no reason"
     assert len(secure.requests) == 3, "the certificate went to no other server"
-    secure.admission = 403
+    secure.api_status = 403
     response = request("https://unit-tests:6443", trusted)
     assert (response.refused, response.is_final, response.problem) == (True, False, "the API server answers 403")
 

@@ -133,7 +133,7 @@ def test_a_slow_start_is_not_restored(node: FakeNode) -> None:
 
 
 def test_a_component_without_probes_is_verified_by_its_process(node: FakeNode) -> None:
-    node.web.status = 500
+    node.web.health_status = 500
     watch = {side: {**node.instance(text), "probes": []} for side, text in (("before", OLD), ("after", NEW))}
     result = node.change(watch=watch)
     assert result["outcome"] == COMMITTED

@@ -114,7 +114,7 @@ def test_a_majority_that_cannot_be_known_is_not_risked(
     member.members = None
     with pytest.raises(Refusal, match=r"could not be listed .*answers 404.* whether a majority is left"):
         site.check(etcd_pod, snapshot_count=5000)
-    site.web.status = 503
+    site.web.health_status = 503
     (warning,) = site.check(etcd_pod, snapshot_count=5000)
     assert "is tried anyway" in warning
 
@@ -284,7 +284,7 @@ def test_with_a_corrupt_member_nothing_is_tried(site: Site, etcd_pod: static_pod
     """No member reports that it is healthy then."""
     site.start(etcd_pod)
     others(member, True, True)
-    member.alarms, member.healthy, site.web.status = {"20": "CORRUPT"}, False, 503
+    member.alarms, member.healthy, site.web.health_status = {"20": "CORRUPT"}, False, 503
     with pytest.raises(Refusal, match="has the alarm CORRUPT of member 20"):
         site.check(etcd_pod, snapshot_count=5000)
 
@@ -392,7 +392,7 @@ def test_a_risk_does_not_keep_from_a_repair(site: Site, etcd_pod: static_pods.St
     site.start(etcd_pod)
     others(member, True, True)
     member.alarms = {"20": "NOSPACE"}
-    site.web.status = 503
+    site.web.health_status = 503
     (warning,) = site.check(etcd_pod, snapshot_count=5000)
     assert "not healthy, so the change is tried anyway" in warning
 

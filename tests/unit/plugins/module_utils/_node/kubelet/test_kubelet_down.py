@@ -49,7 +49,7 @@ def test_a_kubelet_that_panics_is_read_from_its_files_and_quoted(node: Node) -> 
 
 
 def test_a_kubelet_that_is_not_healthy_is_quoted_too(node: Node, web: Web) -> None:
-    web.status = 500
+    web.health_status = 500
     found = read_any_kubelet(node.run, node.host, ready_timeout=0)
     assert "kubelet on w1 runs, not ready yet" in found.problem
     assert '/healthz answers 500); it logged last: E1 "command failed" err="bogus"' in found.problem

@@ -41,7 +41,7 @@ def test_a_kubelet_that_does_not_respond_would_start_nothing(site: Site) -> None
     site.start(pod)
     site.healthz = site.web.probe("/healthz")
     assert site.check(pod, v=4) == ()
-    site.web.status = 500
+    site.web.health_status = 500
     with pytest.raises(Refusal, match=r"the kubelet on .* \(http.*/healthz answers 500\).*systemctl restart kubelet"):
         site.check(pod, v=4)
 
@@ -77,8 +77,8 @@ def test_kubelet_whose_health_port_another_program_holds_is_not_verified(site: S
 
 def test_a_kubelet_that_has_just_been_started_gets_a_moment(site: Site) -> None:
     site.healthz = site.web.probe("/healthz")
-    site.web.status = 500
-    site.clock.watchers.append(lambda: setattr(site.web, "status", 200))
+    site.web.health_status = 500
+    site.clock.watchers.append(lambda: setattr(site.web, "health_status", 200))
     assert site.check(api_server(site), v=4) == ()
 
 
@@ -110,7 +110,7 @@ def test_an_expired_certificate_in_use_stops_a_restart_and_no_repair(site: Site,
     site.start(pod)
     with pytest.raises(Refusal, match="has expired"):
         site.check(pod, v=4)
-    site.web.status = 500  # there is nothing to lose any more
+    site.web.health_status = 500  # there is nothing to lose any more
     (warning,) = site.check(pod, v=4)
     assert "has expired" in warning
     assert "is tried anyway" in warning

@@ -240,7 +240,7 @@ def test_check_mode_leaves_no_trace(master: FakeNode, run: FakeRun) -> None:
 def test_a_change_that_no_kubelet_would_start_is_refused(master: FakeNode, run: FakeRun, dry: bool) -> None:
     config = master.proc / "50/root/var/lib/kubelet/config.yaml"
     config.write_text(f"staticPodPath: {master.manifests}\nhealthzPort: {master.web.port}\n", encoding="ascii")
-    master.web.status = 503
+    master.web.health_status = 503
     refused = steps(master, run, dry=dry, args={"v": 4})
     with refused.session():
         refused.read()

@@ -122,7 +122,7 @@ def verified_idle(master: FakeNode, run: FakeRun) -> list[str]:
 
 def test_idle_api_server_names_clients_it_does_not_serve(gated: FakeNode, run: FakeRun) -> None:
     assert verified_idle(gated, run) == []
-    gated.web.admission = 403
+    gated.web.api_status = 403
     limit = "whether it answers the client of {}: the API server answers 403"
     assert verified_idle(gated, run) == [limit.format(gated.kubeconfig), limit.format(gated.kubelet_conf)]
     gated.kubeconfig.unlink()

@@ -16,7 +16,7 @@ THREE = ["cp1", "cp2", "cp3"]
 
 
 @pytest.mark.parametrize(
-    ("found", "who"),
+    ("options", "who"),
     [
         ({"reachable": THREE}, "cp1"),
         ({"reachable": THREE, "changing": ["cp1"]}, "cp2"),
@@ -28,8 +28,8 @@ THREE = ["cp1", "cp2", "cp3"]
         ({"reachable": [], "changing": ["cp1"]}, "cp2"),
     ],
 )
-def test_of_three_control_planes(found: dict[str, t.Any], who: str) -> None:
-    assert rank_api_hosts(THREE, hostvars={}, **found)[0] == (who, True)
+def test_of_three_control_planes(options: dict[str, t.Any], who: str) -> None:
+    assert rank_api_hosts(THREE, hostvars={}, **options)[0] == (who, True)
 
 
 def test_with_one_control_plane_that_one_responds() -> None:
