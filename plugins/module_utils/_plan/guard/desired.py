@@ -24,7 +24,8 @@ _DAEMON_SET = re.compile(r"[^/\s]+/[^/\s]+")
 
 @dataclasses.dataclass(frozen=True)
 class Desired:
-    """The options of a task. affinity: whether names of nodes become affinities, which counts with enforce only."""
+    """The options of a task. affinity: whether names of nodes become affinities, which counts with enforce only. exceptions: CEL expressions
+    that let a pod through."""
 
     name: str
     present: bool

@@ -17,7 +17,7 @@ from .protection import Cluster, Protection, denials, no_nodes
 
 CREATED, CHANGED, REMOVED = "created", "changed", "removed"
 
-_FOREIGN = ("annotations", "finalizers", "ownerReferences")  # of metadata
+_PRESERVED = ("annotations", "finalizers", "ownerReferences")  # metadata that a replacement keeps
 _KUBE_SCHEDULER = "system:kube-scheduler"
 
 
@@ -93,13 +93,13 @@ def as_replacement(body: Json, found: Json | None) -> Json:
         return body
     # What others wrote there stays.
     labels = {**(found["metadata"].get("labels") or {}), **(body["metadata"].get("labels") or {})}
-    foreign = {key: found["metadata"][key] for key in ("resourceVersion", *_FOREIGN) if key in found["metadata"]}
-    return {**body, "metadata": {**body["metadata"], **foreign, "labels": labels}}
+    preserved = {key: found["metadata"][key] for key in ("resourceVersion", *_PRESERVED) if key in found["metadata"]}
+    return {**body, "metadata": {**body["metadata"], **preserved, "labels": labels}}
 
 
 def as_new_object(found: Json) -> Json:
     """The body of a request that creates an object again as it was read."""
-    metadata = {key: found["metadata"][key] for key in ("name", "labels", *_FOREIGN) if key in found["metadata"]}
+    metadata = {key: found["metadata"][key] for key in ("name", "labels", *_PRESERVED) if key in found["metadata"]}
     return {**{key: found[key] for key in ("apiVersion", "kind", "spec")}, "metadata": metadata}
 
 

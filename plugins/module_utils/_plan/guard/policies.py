@@ -50,7 +50,8 @@ class Guard:
     """What the policies are made of.
 
     nodes: the protected ones. taints: those that keep pods off them, each with effect, key and value; needed for require_request.
-    affinity: whether names of nodes become affinities. exempt_namespaces: all that the guard does not concern.
+    affinity: whether names of nodes become affinities. exceptions: CEL expressions that let a pod through.
+    exempt_namespaces: all that the guard does not concern.
     """
 
     name: str

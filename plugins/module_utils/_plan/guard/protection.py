@@ -172,25 +172,25 @@ def no_nodes(desired: Desired) -> str:
 def enforcing_policies(objects: t.Mapping[ObjectKey, Json], name: str) -> dict[str, Json]:
     """The policy of each guard that refuses, but for the one of that name and for copies. objects: policies and bindings of ours."""
     return {
-        own: found
-        for (kind, own), found in sorted(objects.items())
+        other_name: found
+        for (kind, other_name), found in sorted(objects.items())
         if kind == POLICY
-        and own != name
-        and not placement_policies.is_trial(own)
-        and placement_policies.denies(objects.get((BINDING, own)))
+        and other_name != name
+        and not placement_policies.is_trial(other_name)
+        and placement_policies.denies(objects.get((BINDING, other_name)))
     }
 
 
 def _refuse_conflicts(desired: Desired, found: Protection, cluster: Cluster) -> None:
     # Each would refuse what the other lets through. One that only warns blocks nothing.
-    shared = [
+    conflicts = [
         text
         for name, policy in cluster.guards.items()
         for text in _find_conflicts(desired, found, cluster, name, policy)
     ]
-    if desired.enforce and shared:
+    if desired.enforce and conflicts:
         raise Refusal(
-            f"{'; '.join(shared)}. Of two guards that refuse, one would refuse what the other is for. Name all resources in one guard, give"
+            f"{'; '.join(conflicts)}. Of two guards that refuse, one would refuse what the other is for. Name all resources in one guard, give"
             " the nodes other taints, or remove the other guard first (state absent)."
         )
 
@@ -199,12 +199,12 @@ def _find_conflicts(desired: Desired, found: Protection, cluster: Cluster, name:
     """What another guard protects, too: nodes, and, where a request is required, taints of them."""
     others = placement_policies.nodes_of(policy)
     both = sorted(set(found.nodes) & set(others))
-    ours = found.taints if desired.require_request else ()
-    tolerated = [taint for taint in ours if taint in _all_taints(cluster, others)]
-    tolerated += [taint for taint in placement_policies.taints_of(policy) if taint in _all_taints(cluster, found.nodes)]
-    taints = sorted({f"{taint['key']}:{taint['effect']}" for taint in tolerated})
-    shared = [f"{', '.join(both)} protected by {name} already"] if both else []
-    return shared + (
+    guarded_taints = found.taints if desired.require_request else ()
+    shared = [taint for taint in guarded_taints if taint in _all_taints(cluster, others)]
+    shared += [taint for taint in placement_policies.taints_of(policy) if taint in _all_taints(cluster, found.nodes)]
+    taints = sorted({f"{taint['key']}:{taint['effect']}" for taint in shared})
+    conflicts = [f"{', '.join(both)} protected by {name} already"] if both else []
+    return conflicts + (
         [f"{', '.join(taints)} on nodes of {name}, too, and require_request"] if taints and not both else []
     )
 
@@ -223,9 +223,9 @@ def _refuse_denied_workloads(desired: Desired, found: Protection) -> None:
         )
 
 
-def denials(found: Protection, are_refused: str) -> str:
+def denials(found: Protection, verb: str) -> str:
     return (
-        f"pods of {join_first(found.denied_workloads)} {are_refused} at their next start, because these tolerate a taint of the protected nodes"
+        f"pods of {join_first(found.denied_workloads)} {verb} at their next start, because these tolerate a taint of the protected nodes"
         " and request nothing: those of DaemonSets on these nodes, those of others wherever they would run."
     )
 
