@@ -22,7 +22,7 @@ PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
 # An API server is not queried four times a second.
 NODE_SECONDS = 1.0
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-# How the message of a Node begins whose kubelet starts no pods: about its runtime, or its own start.
+# In the message of a Node whose kubelet starts no pods.
 _NO_POD_STARTS = ("container runtime is down", "container runtime status check", "container runtime not ready", "PLEG")
 
 
@@ -71,7 +71,7 @@ class KubeletNode:
         self._reporter = ""
 
     def read_previous_state(self) -> PreviousState:
-        """What is known of it before the change."""
+        """Its part of C(PreviousState). node: whether it is known."""
         node, dummy = retry_until(lambda node: node[0] is not None, self._read, self.clock, self.sleep)
         return {
             "node": node is not None,
@@ -85,9 +85,8 @@ class KubeletNode:
     def check_readiness(self, process: Process) -> tuple[bool, str]:
         """Whether the Node is ready, as reported by this process.
 
-        Where the API server could be queried before the change it must be possible after it. It may be this very change
-        that made it impossible; but an outage of the API server that was there before, or came while the former files
-        are verified, is not the kubelet's.
+        Where the API server could be queried before the change it must be possible after it: this very change may have made
+        it impossible. An outage that was there before, or came while the former files are verified, is not the kubelet's.
         """
         node, why = self._read()
         phase = self.journal["phase"]
@@ -99,14 +98,15 @@ class KubeletNode:
             return not why, state
         if why and not (why == self.journal["before"].get("not_ready") and _starts_pods(why)):
             return False, state
+        # The uid of a kubelet is an InvocationID.
         if process.uid != self.journal["before"]["invocation"] and not self._is_reported_by(process, node):
             return False, f"{state}, as reported by the former process only"
         missing = self._missing_static_pods()
         return (False, f"its static pods are not ready yet ({missing})") if missing else (True, state)
 
     def find_new_pressure(self) -> str:
-        """The pressure that is new: a threshold of eviction that the change made too high ends every pod of the node within seconds, and the Node stays ready.
-        What was not known before the change may be older than it."""
+        """The pressure that is new: a threshold of eviction that is too high ends every pod of the node within seconds, and the Node stays ready.
+        What was not known before the change may be older."""
         found = self.reported_pressure(self.journal["before"]["enough"])
         return f"evicts pods, because with this change its Node reports {found}" if found else ""
 
@@ -142,19 +142,19 @@ class KubeletNode:
         if pods is None:
             return [f"whether its static pods are ready: {why}"]
         hidden = [name for name in self.watch["static_pods"] if name not in pods]
-        idle = [name for name in self.watch["static_pods"] if pods.get(name) is False]
+        not_ready = [name for name in self.watch["static_pods"] if pods.get(name) is False]
         return [
             f"whether its static pods are ready: {why}"
             for why, names in (
                 (f"the API server shows no {' and no '.join(hidden)}", hidden),
-                (f"the API server does not show as ready, as before the change: {', '.join(idle)}", idle),
+                (f"the API server does not show as ready, as before the change: {', '.join(not_ready)}", not_ready),
             )
             if names
         ]
 
     def read_last_reports(self) -> KubeletReports:
-        """When its kubelet reported last: its conditions, and its Lease."""
-        self._last = None  # right before the switch, and so as late as can be
+        """When its kubelet reported last: conditions and Lease."""
+        self._last = None  # as late as can be
         return {"heartbeat": _heartbeat_time(self._read()[0] or {"status": {}}), "renewed": self._renew_time()}
 
     def _renew_time(self) -> str | None:
@@ -165,6 +165,7 @@ class KubeletNode:
         return renewed
 
     def _read(self) -> tuple[Json | None, str]:
+        """The Node and '', or None and why; cached for NODE_SECONDS."""
         if self._last is None or self.clock() - self._last[0] >= NODE_SECONDS:
             node = self.watch["node"]
             found = self.http_get(node["kubeconfig"], f"/api/v1/nodes/{node['name']}")
@@ -200,14 +201,14 @@ class KubeletNode:
 
     def _is_written_by(self, process: Process, timestamp: str | None, kind: t.Literal["heartbeat", "renewed"]) -> bool:
         """Whether a time that stands at the API was written by this process."""
-        mark = self.journal.get("mark")
+        mark = self.journal.get("mark")  # the former kubelet's last times
         if timestamp is None or (mark and timestamp == mark.get(kind)):
             return False
-        # Both clocks are this node's; what is known to a second only may seem to be before the process's beginning.
+        # Both clocks are this node's; a time in whole seconds may seem to be before the start.
         return calendar.timegm(time.strptime(timestamp[:19], "%Y-%m-%dT%H:%M:%S")) >= self._start_time(process)
 
     def _has_started(self, process: Process) -> bool:
-        """Whether this process has made the socket of its device manager; where there was none before, that is not known."""
+        """Whether this process has made its device manager's socket; not known where there was none before."""
         try:
             return os.stat(self.host.device_socket).st_mtime >= self._start_time(process)
         except OSError:
@@ -221,7 +222,7 @@ class KubeletNode:
     def _start_time(self, process: Process) -> float:
         return (self.host.read_start_time(process.pid) or 0.0) - 1
 
-    # A setting that changes a pod's defaults gives every static pod another UID: then all of them restart, and with them a member of
+    # A setting that changes a pod's defaults gives every static pod another UID: then all of them restart, also a member of
     # etcd. The next node must not have its turn before they are back.
 
     def _ready_before(self, *, is_known: bool) -> list[str] | None:
@@ -245,7 +246,7 @@ class KubeletNode:
         return ", ".join(name for name in sorted(found if before is None else before) if not found.get(name))
 
     def _static_pods(self) -> tuple[dict[str, bool] | None, str]:
-        """Whether each static pod of this node is ready, by what the API server knows of it; None, and why, when that is not known."""
+        """Whether each static pod of this node is ready, by the API server; None and why when that is not known."""
         path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{self.watch['node']['name']}"
         found, why = self.http_get(self.watch["node"]["kubeconfig"], path)
         if found is None:

@@ -26,7 +26,7 @@ from . import pod_fields
 from .pod_fields import Probe
 from .pod_yaml import ANNOTATIONS, VOLUMES, PodYaml, collection_path, value_at
 
-_MERGED_FLAGS = {
+_FIELD_BY_LIST_FLAG = {
     flags.FEATURE_GATES: "feature_gates",
     flags.ENABLE_PLUGINS: "admission_plugins",
     flags.DISABLE_PLUGINS: "admission_plugins",
@@ -62,7 +62,7 @@ class Mount:
 class Manifest:
     """The manifest of one static pod, and the container of the component in it. Immutable, and each part is parsed once.
 
-    blanks: how lists and mappings that changes filled were written when they were empty, by their place: the text behind the colon.
+    blanks: name of a list or mapping -> its YAML text while it was empty, restored when its last entry goes.
     """
 
     document: Document
@@ -84,12 +84,12 @@ class Manifest:
     @classmethod
     def _of(cls, document: Document, name: str) -> Manifest:
         manifest = cls(document, _container_index(document, name))
-        manifest.refuse_other_arguments()
-        manifest._refuse_other_paths()
+        manifest.refuse_non_string_arguments()
+        manifest._refuse_non_string_paths()
         manifest.values(), manifest.mounts(), manifest.probes()  # a pod that cannot be read through is no pod
         return manifest
 
-    def refuse_other_arguments(self) -> None:
+    def refuse_non_string_arguments(self) -> None:
         """Raises Refusal for an argument that is no string."""
         for list_name in ("command", "args"):
             items = self.container.get(list_name) or []
@@ -98,7 +98,7 @@ class Manifest:
                 why = f"{list_name} holds {wrong[0]!r}, which is not a string; the kubelet refuses such a pod."
                 self.refuse(self.container_path + (list_name,), why)
 
-    def _refuse_other_paths(self) -> None:
+    def _refuse_non_string_paths(self) -> None:
         mounts = enumerate(self.container.get("volumeMounts") or [])
         volumes = enumerate(self.pod["spec"].get("volumes") or [])
         paths: list[tuple[Path, t.Any]] = [
@@ -249,7 +249,7 @@ class Manifest:
         found = self.given_flags
         args: dict[str, t.Any] = {}
         for flag in found:
-            if flag.name not in _MERGED_FLAGS:
+            if flag.name not in _FIELD_BY_LIST_FLAG:
                 args.setdefault(flag.name, []).append(flag.text)
         plugins = dict.fromkeys(flags.parse_plugins(flags.values(found, flags.DISABLE_PLUGINS)), "disabled")
         plugins.update(dict.fromkeys(flags.parse_plugins(flags.values(found, flags.ENABLE_PLUGINS)), "enabled"))
@@ -269,7 +269,7 @@ class Manifest:
     def line(self, field: str, key: str) -> int | None:
         """The line that sets a value, the last one where several do; None when none does."""
         places: list[Path]
-        if field in ("args", *_MERGED_FLAGS.values()):
+        if field in ("args", *_FIELD_BY_LIST_FLAG.values()):
             places = [self.argument_path(flag.index) for flag in _flags_for(self.given_flags, field, key)]
         elif field in _NAMED_LISTS:
             path = (*self.container_path, "env") if field == "env" else ("spec", field)
@@ -337,7 +337,7 @@ class ManifestEditor:
         else:
             getattr(self, f"_change_{change.field}")(change.key, change.after)
         changed = self._manifest
-        changed.refuse_other_arguments()
+        changed.refuse_non_string_arguments()
         if changed.values() != self._values_after(change):
             self._before.refuse(
                 self._path,
@@ -440,27 +440,27 @@ class ManifestEditor:
             self._yaml.set_key(place, "value", after)
 
     def _change_volumes(self, key: str, after: t.Mapping[str, t.Any] | None) -> None:
-        container, volumes, mounts = self._manifest.container, ("spec", "volumes"), (*self._path, "volumeMounts")
-        volume = _index_of(self._manifest.pod["spec"].get("volumes"), key)
-        mount = _index_of(container.get("volumeMounts"), key)
+        volumes_path, mounts_path = ("spec", "volumes"), (*self._path, "volumeMounts")
+        volume_index = _index_of(self._manifest.pod["spec"].get("volumes"), key)
+        mount_index = _index_of(self._manifest.container.get("volumeMounts"), key)
         before = self._manifest.values()["volumes"].get(key, {})
-        if volume is not None and "other" in before:
+        if volume_index is not None and "other" in before:
             why = f"the volume {key} is not a plain hostPath volume with one mount; it cannot be changed here."
-            self._manifest.refuse((*volumes, volume), why)
-        if volume is None or mount is None:
+            self._manifest.refuse((*volumes_path, volume_index), why)
+        if volume_index is None or mount_index is None:
             if after is not None:
-                self._yaml.append(mounts, _mount_entry(key, after))
-                self._yaml.append(volumes, _volume_entry(key, after))
+                self._yaml.append(mounts_path, _mount_entry(key, after))
+                self._yaml.append(volumes_path, _volume_entry(key, after))
         elif after is None:
-            self._yaml.remove((*mounts, mount))
-            self._yaml.remove((*volumes, volume))
+            self._yaml.remove((*mounts_path, mount_index))
+            self._yaml.remove((*volumes_path, volume_index))
         else:
-            host_path, own_mount = (*volumes, volume, "hostPath"), (*mounts, mount)
+            host_path_place, mount_place = (*volumes_path, volume_index, "hostPath"), (*mounts_path, mount_index)
             for name, path, field in (
-                ("host_path", host_path, "path"),
-                ("path_type", host_path, "type"),
-                ("mount_path", own_mount, "mountPath"),
-                ("read_only", own_mount, "readOnly"),
+                ("host_path", host_path_place, "path"),
+                ("path_type", host_path_place, "type"),
+                ("mount_path", mount_place, "mountPath"),
+                ("read_only", mount_place, "readOnly"),
             ):
                 if after[name] != before[name]:
                     self._yaml.set_key(path, field, after[name] or None)
@@ -491,7 +491,7 @@ def _flags_for(given: t.Sequence[flags.Flag], field: str, key: str) -> list[flag
     """The flags that set an argument, or have a gate or a plugin among their values."""
     if field == "args":
         return [flag for flag in given if flag.name == key]
-    merged = [flag for flag in given if _MERGED_FLAGS.get(flag.name) == field]
+    merged = [flag for flag in given if _FIELD_BY_LIST_FLAG.get(flag.name) == field]
     return [flag for flag in merged if key in flags.gate_values(flags.parse_gates([flag.text]))]
 
 

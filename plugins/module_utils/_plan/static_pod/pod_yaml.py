@@ -38,8 +38,7 @@ def _collection_name(path: Path, container: Path) -> str:
 class PodYaml:
     """A pod's text as far as it is edited.
 
-    document: with all edits so far. blanks: how lists and mappings that were filled were written when they were empty, by their names: the
-    text behind the colon.
+    document: with all edits so far. blanks: as in C(Manifest).
     """
 
     def __init__(self, document: Document, container: Path, blanks: t.Mapping[str, str]) -> None:
