@@ -10,7 +10,7 @@ DOCUMENTATION = r"""
 module: rollout
 short_description: (internal) Run one step of a rollout
 description:
-  - Decides in the roles and playbooks of this collection which node has its turn, what stops a rollout and what is told of it. Only they use it; its
+  - Decides in the roles and playbooks of this collection which node has its turn, what stops a rollout and what is reported of it. Only they use it; its
     options and its results may change with every release.
   - Runs on the controller. Some steps run other modules of this collection on the host to which the task is delegated, with their
     C(module_defaults).
@@ -40,10 +40,10 @@ options:
         inventory, too, for all playbooks.
       - V(plan) plans a host again, where another run may have changed something since.
       - V(decide) determines from all plans which hosts have a turn, on the coordinator.
-      - V(split) determines for the playbook C(site) what a host adds, without what it removes.
-      - V(note) records what a host has changed before a role runs once more.
+      - V(split) determines for the playbook C(site), which adds in a first pass and removes in a second one, what the first one preserves on a host.
+      - V(record) records what a host has changed before a role runs once more.
       - V(admit) checks through the API what blocks the rollout, and acquires the Lease.
-      - V(look) checks whether another host is ready.
+      - V(observe) checks whether another host is ready.
       - V(turn) begins the turn of a host when those before it are done.
       - V(verify) checks that the change of a host has the desired effect.
       - V(apply) changes the nodes of all hosts through the API, on the coordinator. What fails of a node fails its own host at the V(end).
@@ -58,9 +58,9 @@ options:
       - plan
       - decide
       - split
-      - note
+      - record
       - admit
-      - look
+      - observe
       - turn
       - verify
       - apply
@@ -97,7 +97,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 pass_id:
-  description: The pass of the role to which the result belongs.
+  description: The pass of the role to which the result belongs. A pass is one run of the role from begin to end; a play can have several.
   returned: with the steps of roles and of C(site) that others read, not with O(step=acknowledge)
   type: str
   sample: 5f3c9a17
@@ -119,7 +119,7 @@ excluded:
   type: str
 check_mode:
   description: Whether the host is only planned, because of the command line or a keyword.
-  returned: with O(step=look) in the role device_plugin
+  returned: with O(step=observe) in the role device_plugin
   type: bool
 coordinator:
   description: The host that decides and sends the API requests for all.
@@ -146,7 +146,7 @@ reports:
   returned: with O(step=end) of C(site)
   type: dict
 lines:
-  description: The outcome of all hosts, as they are printed; at the end what is told of no single host.
+  description: The outcome of all hosts as lines to print; with O(step=end) remarks about the run as a whole.
   returned: with O(step=end) and O(step=summary)
   type: list
   elements: str
