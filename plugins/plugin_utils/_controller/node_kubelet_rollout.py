@@ -170,7 +170,7 @@ class NodeKubeletRollout(KubeletAdmission):
 
     def why_failed(self, parts: Report) -> str:
         """As in all roles, and why a kubelet with nothing to change does not count as using what is desired."""
-        return next((part.msg for part in parts.values() if part.failed_in_step is False), super().why_failed(parts))
+        return next((part.msg for part in parts.values() if part.step_failed is False), super().why_failed(parts))
 
     @staticmethod
     def parts_of(report: Json) -> Report:

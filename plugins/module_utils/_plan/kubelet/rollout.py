@@ -585,7 +585,7 @@ def final_report(
     if name in comparison.mismatches:
         begin = "Nothing was changed. " if comparison.refusal else ""
         # A refusal has failed the step itself.
-        return known.with_values(failed=True, failed_in_step=bool(begin), msg=f"{begin}{comparison.mismatches[name]}")
+        return known.with_values(failed=True, step_failed=bool(begin), msg=f"{begin}{comparison.mismatches[name]}")
     if name in admission.restart_refusals:
         return known.with_values(failed=True, msg=f"Nothing was changed, because {admission.restart_refusals[name]}")
     others = [each for each in stopped if each != name]

@@ -44,7 +44,7 @@ class PartResult(ModuleResult):
     """What is planned of a part of a node, or was done to it: of a static pod, of its kubelet, or of a kind of what its Node has.
 
     operations: None where there is no plan. started: only in reports of a rollout, None where there was nothing to change.
-    failed_in_step: only of a kubelet that does not use what is desired, or cannot be compared; whether the step that compared it has failed for that.
+    step_failed: only of a kubelet that does not use what is desired, or cannot be compared; whether the step that compared it has failed for that.
     """
 
     problem: str = ""
@@ -53,7 +53,7 @@ class PartResult(ModuleResult):
     previous_transaction: Transaction | None = typed.field_of(Transaction)
     open_transaction: Transaction | None = typed.field_of(Transaction)
     started: bool | None = None
-    failed_in_step: bool | None = None
+    step_failed: bool | None = None
 
     @property
     def has_work(self) -> bool:

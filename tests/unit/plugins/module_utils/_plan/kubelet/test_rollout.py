@@ -501,7 +501,7 @@ OTHER: Json = {**THIS_PASS, "mismatches": {"w1": "it uses something else."}}
 
 
 @pytest.mark.parametrize(
-    ("steps", "message", "in_step"),
+    ("steps", "message", "step_failed"),
     [
         ({"admit": OTHER}, "it uses something else.", False),
         # The step itself has failed then.
@@ -515,11 +515,11 @@ OTHER: Json = {**THIS_PASS, "mismatches": {"w1": "it uses something else."}}
         ),
     ],
 )
-def test_mismatch_of_an_idle_kubelet_fails_its_host(steps: Json, message: str | None, in_step: bool | None) -> None:
+def test_mismatch_of_an_idle_kubelet_fails_its_host(steps: Json, message: str | None, step_failed: bool | None) -> None:
     coordinator = {"begin": THIS_PASS, **steps}
     found = final_report("w1", idle("w1"), coordinator, [], has_turn=False)
     assert (found.get("failed", False), found.get("msg")) == (bool(message), message)
-    assert found.get("failed_in_step") is in_step
+    assert found.get("step_failed") is step_failed
     assert "failed" not in final_report("w2", idle("w2"), coordinator, [], has_turn=False)
 
 
