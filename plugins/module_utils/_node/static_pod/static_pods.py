@@ -21,9 +21,8 @@ from ..._plan.common import ownership, times
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.common.file_values import FileVersion
 from ..._plan.documents import configuration
-from ..._plan.static_pod import pod_fields
 from ..._plan.static_pod.desired import DesiredFile
-from ..._plan.static_pod.manifest import Manifest
+from ..._plan.static_pod.manifest import Manifest, other_containers
 from ..kubelet.kubelet_reader import manifest_files
 from ..transaction.file_versions import read_version, refuse_unsafe
 from ..transaction.owned_record import former_text, is_older, read_record, written_image
@@ -220,7 +219,7 @@ def instance_of(manifest: Manifest) -> Instance:
         "written": manifest.arguments,
         "of_image": manifest.entrypoint is None or manifest.is_wrapped,
         "probes": [{**probe} for probe in manifest.probes()],
-        "containers": pod_fields.other_containers(manifest.pod["spec"], manifest.container),
+        "containers": other_containers(manifest),
     }
 
 

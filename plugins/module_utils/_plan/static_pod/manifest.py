@@ -310,6 +310,13 @@ class Manifest:
         return ManifestEditor(self).edited(change)
 
 
+def other_containers(manifest: Manifest) -> list[str]:
+    """The names of the pod's other containers that run as long as it does, sidecars among them."""
+    spec = manifest.pod["spec"]
+    sidecars = [each for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"]
+    return [str(each["name"]) for each in (*spec["containers"], *sidecars) if each is not manifest.container]
+
+
 def image_tag(manifest: Manifest) -> str:
     """The tag of the component's image; empty when it has none."""
     return versions.tag_of(str(manifest.container.get("image") or ""))

@@ -225,12 +225,6 @@ def seconds_until_killed(spec: t.Mapping[str, t.Any], container: t.Mapping[str, 
     return int(probe.get("initialDelaySeconds") or 0) + failures + int(probe.get("timeoutSeconds") or 1)
 
 
-def other_containers(spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any]) -> list[str]:
-    """The names of the pod's other containers that run as long as it does, sidecars among them."""
-    sidecars = [each for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"]
-    return [str(each["name"]) for each in (*spec["containers"], *sidecars) if each is not container]
-
-
 def _as_probe(
     probe: t.Mapping[str, t.Any], spec: t.Mapping[str, t.Any], container: t.Mapping[str, t.Any], source: str
 ) -> Probe:

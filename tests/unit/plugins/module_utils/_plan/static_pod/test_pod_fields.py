@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import pod_fields
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.manifest import other_containers
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pods import following, planned, state
@@ -216,8 +216,7 @@ def test_other_containers_are_those_that_run_as_long_as_pod() -> None:
     )
     text = samples.SCHEDULER.replace("  volumes:\n", f"{more}  volumes:\n")
     for given, expected in ((text, ["kms", "vip"]), (samples.SCHEDULER, [])):
-        manifest = samples.manifest(given, "kube-scheduler")
-        assert pod_fields.other_containers(manifest.pod["spec"], manifest.container) == expected
+        assert other_containers(samples.manifest(given, "kube-scheduler")) == expected
 
 
 def test_probes_with_their_defaults() -> None:
