@@ -138,7 +138,7 @@ def _error_line(log: t.Sequence[str]) -> str:
 
 
 def report_message(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
-    """The message about a transaction that nobody followed."""
+    """The message about a transaction that no run followed."""
     ended = typed.parse(Transaction, transaction)
     ending = (
         failure_message(name, node, transaction)
