@@ -192,7 +192,7 @@ class Client:
     headers: what each request carries (a list: one header for each entry), determined again because tokens run out.
     outage_timeout: seconds for which requests to an API server that does not respond are sent again.
     advice: what to do about a refusal, by its status. check: called once, before the first request; what it raises ends that.
-    reach: makes connections to another address of the same API.
+    connect_to: makes connections to another address of the same API.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class Client:
         outage_timeout: float = OUTAGE_TIMEOUT,
         advice: t.Mapping[int, str] = MappingProxyType({}),
         check: t.Callable[[Client], None] | None = None,
-        reach: t.Callable[[str], Pool] = lambda url: Pool(Server(url)),
+        connect_to: t.Callable[[str], Pool] = lambda url: Pool(Server(url)),
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
@@ -215,7 +215,7 @@ class Client:
         self._headers = headers
         self._advice = {**_ADVICE, **advice}
         self._check = check
-        self._reach = reach
+        self._connect_to = connect_to
         self._checking = threading.RLock()
 
     @property
@@ -235,7 +235,7 @@ class Client:
 
     def at(self, url: str) -> Client:
         """One API server of the same cluster, at an address of its own, with the same credentials and without retries."""
-        return Client([self._reach(url)], self._headers, outage_timeout=0.0, clock=self.clock, sleep=self.sleep)
+        return Client([self._connect_to(url)], self._headers, outage_timeout=0.0, clock=self.clock, sleep=self.sleep)
 
     def list_server_urls(self) -> list[str]:
         """The addresses of all API servers, as they register themselves in the endpoints of the Service kubernetes."""

@@ -38,25 +38,25 @@ def connect(module: t.Any) -> Client:
         module.warn(
             f"the certificate of {credentials.server} is not checked: the environment or the kubeconfig switches that off."
         )
-    is_admin = sources.is_admin_conf(params, os.environ)
+    uses_admin_conf = sources.is_admin_conf(params, os.environ)
     pools = [pool_of(credentials)]
-    own = _read_own_address() if is_admin else None
-    if own and own != pools[0].url:
-        pools.append(pool_of(credentials, own))
+    local_url = _read_local_url() if uses_admin_conf else None
+    if local_url and local_url != pools[0].url:
+        pools.append(pool_of(credentials, local_url))
     client = Client(
         pools,
         credentials.user.headers,
         outage_timeout=params["wait_timeout"] if params.get("wait") else OUTAGE_TIMEOUT,
-        advice=_admin_conf_advice(params["admin_conf"]) if is_admin else {},
+        advice=_admin_conf_advice(params["admin_conf"]) if uses_admin_conf else {},
         check=_cluster_check(credentials, OwnCluster.parse(params.get("cluster")), params["concurrency"]),
-        reach=functools.partial(pool_of, credentials),
+        connect_to=functools.partial(pool_of, credentials),
     )
     module.client = client
     return client
 
 
-def _read_own_address() -> str | None:
-    """Where the API server of this very node listens."""
+def _read_local_url() -> str | None:
+    """The URL at which the API server of this very node listens."""
     try:
         with open(MANIFEST, encoding="utf-8") as stream:
             return own_api_server_url(configuration.load_first(stream.read()))
@@ -80,13 +80,15 @@ def _admin_conf_advice(path: str) -> dict[int, str]:
     }
 
 
-def _cluster_check(credentials: Credentials, own: OwnCluster | None, workers: int) -> t.Callable[[Client], None] | None:
+def _cluster_check(
+    credentials: Credentials, expected: OwnCluster | None, workers: int
+) -> t.Callable[[Client], None] | None:
     """The check before the first request that the API is that of these nodes; None where the CA already proves it."""
-    if own is None or (credentials.verify and own.trusts(credentials.authority.decode("ascii", "replace"))):
+    if expected is None or (credentials.verify and expected.trusts(credentials.authority.decode("ascii", "replace"))):
         return None
 
     def check(client: Client) -> None:
-        nodes = read_nodes(client, list(own.machine_ids), None, workers=workers)
-        own.check_machines(nodes, client.url, credentials.source)
+        nodes = read_nodes(client, list(expected.machine_ids), None, workers=workers)
+        expected.check_machines(nodes, client.url, credentials.source)
 
     return check

@@ -25,7 +25,7 @@ TOKEN_HEADER = "X-Device-Plugin-Token"  # noqa: S105
 TOKEN_KEY = "token"  # noqa: S105  # in a Secret
 
 # Statuses of the API server or of the account, for every pod; 0: it did not respond.
-_OF_ALL = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
+_FATAL_STATUSES = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
 _MAX_NAMED = 5  # up to this many nodes are in the warning with their reason
 
 
@@ -38,13 +38,14 @@ class _PluginClient:
     headers: t.Mapping[str, str]
 
     def read_view(self, pod: Json) -> View:
-        """Read the view of the plugin in a pod. Raises PodResourcesError for what concerns this pod alone, and ApiError for the rest."""
+        """Read what the plugin in a pod reports of the kubelet's PodResources. Raises PodResourcesError for what concerns this pod alone, else
+        ApiError."""
         name = pods.full_name(pod)
         path = f"namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}:{self.endpoint}"
         try:
             response = self.client.get_proxied(path, self.headers)
         except ApiError as exc:
-            if exc.status in _OF_ALL:
+            if exc.status in _FATAL_STATUSES:
                 raise
             raise PodResourcesError(pod_resources.connection_error(name, str(exc))) from exc
         if response.status != HTTPStatus.OK:
@@ -124,8 +125,10 @@ def _query_plugins(
 ) -> tuple[dict[str, View], dict[str, list[str]]]:
     """Query all plugins of all nodes. Returns the views, by node, and why plugins reported nothing. Raises what concerns all of them."""
     views: dict[str, list[View]] = {}
-    place = f"the labels {params['pod_selector']} in the namespace {params['namespace']}"
-    blockers = {name: pod_resources.node_blocker(node, plugins.get(name, []), place) for name, node in nodes.items()}
+    selection = f"the labels {params['pod_selector']} in the namespace {params['namespace']}"
+    blockers = {
+        name: pod_resources.node_blocker(node, plugins.get(name, []), selection) for name, node in nodes.items()
+    }
     reasons = {name: [blocker] for name, blocker in blockers.items() if blocker}
     queries = [
         (name, pod)
@@ -147,4 +150,4 @@ def _query_plugins(
         return True
 
     for_each(queries, query, workers=params["concurrency"], stop_at_failure=True)
-    return {node: pod_resources.merge_views(own) for node, own in views.items()}, reasons
+    return {node: pod_resources.merge_views(of_node) for node, of_node in views.items()}, reasons

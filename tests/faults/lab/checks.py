@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.samples import Sampl
 
 def check_untouched(record: Record, node: Node, samples: Samples, result: Json, running: t.Sequence[Process]) -> None:
     """A change that was refused: nothing was written and nothing restarted."""
-    record.outcome, record.ended = "refused", "old"
+    record.outcome, record.runs_then = "refused", "old"
     record.reported = bool(result["failed"])
     record.observe(samples)
     assert result["failed"]
@@ -26,7 +26,7 @@ def check_untouched(record: Record, node: Node, samples: Samples, result: Json, 
 
 def check_restored(record: Record, node: Node, samples: Samples, ended: Json) -> None:
     """A change that was rolled back: by the node's own word, and by the file, the process and the API server."""
-    record.outcome, record.ended = ended["outcome"], "old"
+    record.outcome, record.runs_then = ended["outcome"], "old"
     record.observe(samples)
     assert ended["outcome"] == "rolled_back"
     assert ended["healthy"]
@@ -41,7 +41,7 @@ def check_restored(record: Record, node: Node, samples: Samples, ended: Json) ->
 
 def check_committed(record: Record, node: Node, samples: Samples, ended: Json) -> None:
     """A change that holds, by the same signs."""
-    record.outcome, record.ended = ended["outcome"], "new" if ended["outcome"] == "committed" else "old"
+    record.outcome, record.runs_then = ended["outcome"], "new" if ended["outcome"] == "committed" else "old"
     record.false_restore = ended["outcome"] == "rolled_back"
     record.observe(samples)
     assert ended["outcome"] == "committed"

@@ -107,4 +107,6 @@ def record(request: pytest.FixtureRequest, records: Path) -> t.Iterator[Recorder
     for number, entry in enumerate(made):
         name = re.sub(r"[^\w-]+", "-", f"{request.node.path.stem}-{request.node.name}")
         entry.write(records / f"{name}-{number}.json", passed=passed)
-    assert not passed or all(entry.reached for entry in made), "the test did not prove that its fault was reached"
+    assert not passed or all(entry.fault_evidence for entry in made), (
+        "the test did not prove that its fault was reached"
+    )

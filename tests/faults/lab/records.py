@@ -18,7 +18,7 @@ Json = dict[str, t.Any]
 class Record:
     """One fault, by one way of making the change.
 
-    reached: what proves that the fault happened. outcome: how the change ended, in a word. ended: whether the node runs
+    fault_evidence: what proves that the fault happened. outcome: how the change ended, in a word. runs_then: whether the node runs
     the old or the new state, or none. false_restore: whether a good change was rolled back.
     requests: through the load balancer; repeated on a new connection; lost. list_seconds: from the end of a fault of a
     device plugin until the kubelet had the right list. Times in seconds.
@@ -27,9 +27,9 @@ class Record:
     fault: str
     title: str
     way: str
-    reached: str = ""
+    fault_evidence: str = ""
     outcome: str = ""
-    ended: str = ""
+    runs_then: str = ""
     reported: bool | None = None
     outages: list[float] = dataclasses.field(default_factory=list)
     restore_seconds: float | None = None

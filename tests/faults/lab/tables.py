@@ -52,7 +52,7 @@ def seconds(value: float | None) -> str:
 def outage(entry: Json) -> str:
     """The longest time for which the API server was not ready, and whether it still was not at the end."""
     longest = seconds(max(entry["outages"], default=None))
-    return f"more than {longest}" if entry["ended"] == "down" else longest
+    return f"more than {longest}" if entry["runs_then"] == "down" else longest
 
 
 def summary(entries: t.Sequence[Json]) -> str:
@@ -96,7 +96,7 @@ def faults(entries: t.Sequence[Json]) -> str:
                 entry["fault"],
                 entry["title"],
                 entry["outcome"] or "-",
-                entry["ended"] or "-",
+                entry["runs_then"] or "-",
                 outage(entry),
                 seconds(entry["restore_seconds"]),
                 "passed" if entry["passed"] else "**failed**",
@@ -130,7 +130,7 @@ def compared(entries: t.Sequence[Json]) -> str:
     return table(
         ("Fault", "What was done", "Way", "The run", "Runs then", "Longest outage"),
         [
-            (entry["fault"], entry["title"], WAYS[entry["way"]], entry["outcome"], entry["ended"], outage(entry))
+            (entry["fault"], entry["title"], WAYS[entry["way"]], entry["outcome"], entry["runs_then"], outage(entry))
             for entry in rows
         ],
     )

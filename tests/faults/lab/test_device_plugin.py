@@ -136,7 +136,7 @@ def test_d1_the_kubelet_is_restarted_again_and_again(
             kubelets.add(plugin.node.kubelet().pid)
     took = time.monotonic() - began
     entry.outcome, entry.list_seconds = "recovered", max(seconds)
-    entry.reached = f"{len(kubelets)} kubelets, one after the other, in {took:.0f} s"
+    entry.fault_evidence = f"{len(kubelets)} kubelets, one after the other, in {took:.0f} s"
     check_observations(watch)
     assert len(kubelets) == RESTARTS + 1
     assert took <= RESTARTS_SECONDS
@@ -154,7 +154,7 @@ def test_d3_its_own_socket_is_removed(plugin: Plugin, record: Recorder) -> None:
         again = watch.until(gone, lambda obs: removed not in obs.sockets and bool(named(obs, UNIT)), "another socket")
         entry.list_seconds = recovery_seconds(watch, gone)
     check_observations(watch)
-    entry.outcome, entry.reached = "recovered", f"{removed} was removed, {named(again, UNIT)[0]} took its place"
+    entry.outcome, entry.fault_evidence = "recovered", f"{removed} was removed, {named(again, UNIT)[0]} took its place"
     assert is_unaffected(watch, FAKE)
     assert plugin.registrations(FAKE) == others
     assert plugin.identity() == life
@@ -183,7 +183,7 @@ def test_d4_a_killed_plugin_leaves_its_sockets(plugin: Plugin, record: Recorder)
         entry.list_seconds = recovery_seconds(watch, start_time(plugin.process()))
         last = watch.observations[-1].sockets
     check_observations(watch)
-    entry.outcome, entry.reached = "recovered", f"{', '.join(stale)} outlived process {process.pid}"
+    entry.outcome, entry.fault_evidence = "recovered", f"{', '.join(stale)} outlived process {process.pid}"
     assert len(stale) == len(IDS)
     assert not set(stale) & set(last), "stale sockets are still there"
     assert plugin.identity()["restartCount"] == life["restartCount"] + 1
@@ -203,8 +203,8 @@ def test_d8_a_broken_configuration_is_refused(plugin: Plugin, record: Recorder) 
         )
         entry.list_seconds = recovery_seconds(watch, mended.began)
     check_observations(watch)
-    entry.outcome, entry.reached = "last good one kept", refused.message.splitlines()[-1]
-    assert "many" in entry.reached
+    entry.outcome, entry.fault_evidence = "last good one kept", refused.message.splitlines()[-1]
+    assert "many" in entry.fault_evidence
     assert {obs.ready for obs in watch.observations} == {200}
     assert is_unaffected(watch, UNIT)
     assert is_unaffected(watch, FAKE)
@@ -242,7 +242,7 @@ def test_d10_two_plugins_on_one_resource(plugin: Plugin, record: Recorder) -> No
         entry.list_seconds = recovery_seconds(old, time.monotonic())
     check_observations(old)
     check_observations(young)
-    entry.outcome, entry.reached = (
+    entry.outcome, entry.fault_evidence = (
         "recovered",
         f"{len(both)} processes; the older one said: {waits.message.splitlines()[0]}",
     )
@@ -257,7 +257,7 @@ def test_d10_a_rolling_update(plugin: Plugin, record: Recorder) -> None:
         until(lambda: plugin.processes() not in ([], [process]), "another process of the plugin", WAIT_TIMEOUT)
         entry.list_seconds = recovery_seconds(watch, start_time(plugin.process()))
     check_observations(watch)
-    entry.outcome, entry.reached = "recovered", f"process {process.pid} was replaced by {plugin.process().pid}"
+    entry.outcome, entry.fault_evidence = "recovered", f"process {process.pid} was replaced by {plugin.process().pid}"
     assert plugin.identity()["restartCount"] == 0
     lab.kubectl("rollout", "status", f"--namespace={NAMESPACE}", f"daemonset/{NAMESPACE}", "--timeout=90s")
 
@@ -280,7 +280,7 @@ def test_d12_a_thousand_devices(plugin: Plugin, record: Recorder) -> None:
     # The API server writes a thousand as 1k.
     until(lambda: quantities.is_equal(plugin.allocatable(MANY), str(len(MANY_IDS))), "all of them in allocatable", 30)
     entry.outcome, entry.list_seconds = "recovered", max(seconds)
-    entry.reached = f"allocatable was {len(MANY_IDS)}"
+    entry.fault_evidence = f"allocatable was {len(MANY_IDS)}"
     assert plugin.identity() == life
 
 
@@ -296,7 +296,7 @@ def test_d17_only_the_stream_is_dropped(plugin: Plugin, record: Recorder) -> Non
         (new_path,) = sockets(watch, UNIT)
         assert new_path != path  # a kubelet takes each socket once
     check_observations(watch)
-    entry.outcome, entry.reached = "recovered", f"{connections} connection to {path} was shut down"
+    entry.outcome, entry.fault_evidence = "recovered", f"{connections} connection to {path} was shut down"
     assert connections == 1
     assert is_unaffected(watch, FAKE)
     assert plugin.registrations(FAKE) == others

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults of a change of a worker's kubelet."""
+"""Faults of a change of a worker's kubelet. F41 and the like: the numbers of faults in docs/reliability.md."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ KUBELET = "kubelet"
 BRISK: Json = {"wait_timeout": 120, "min_ready_seconds": 5}
 FRAGMENTS = "/etc/kubernetes/kubelet.conf.d"
 STATE_FILE = "/var/lib/kubelet/cpu_manager_state"
-STATIC: Json = {"config": {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0"}}
+STATIC_CPU_POLICY: Json = {"config": {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0"}}
 
 REFUSED = (
     ("unknown field", {"config": {"maxPodz": 5}}, 'unknown field "maxPodz"'),
     ("bad value", {"config": {"maxPods": -1}}, "maxPods"),
     ("unknown feature gate", {"feature_gates": {"NoSuchGate": True}}, "NoSuchGate"),
     ("other cgroup driver on a node with pods", {"config": {"cgroupDriver": "systemd"}}, "drain"),
-    ("other CPU manager policy on a node that takes pods", STATIC, "drain"),
+    ("other CPU manager policy on a node that takes pods", STATIC_CPU_POLICY, "drain"),
 )
 
 
@@ -40,17 +40,17 @@ def change(cluster: Cluster, desired: Json, **settings: t.Any) -> Task:
 
 def is_ready(cluster: Cluster, node: Node) -> bool:
     """Whether the API server takes the node for ready."""
-    response = cluster.lab.get("node", node.name)["status"]["conditions"]
-    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in response)
+    conditions = cluster.lab.get("node", node.name)["status"]["conditions"]
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
 def check_restored(entry: Record, cluster: Cluster, former: Process, result: Json) -> None:
     """The kubelet runs as it did, and the node is ready."""
-    node, ended = cluster.workers[0], result["transaction"]
-    entry.outcome, entry.ended, entry.reached = ended["outcome"], "old", result["msg"]
-    entry.outages, entry.restore_seconds = [ended["outage_seconds"]], ended["restart_seconds"]
-    assert ended["outcome"] == "rolled_back"
-    assert ended["healthy"]
+    node, transaction = cluster.workers[0], result["transaction"]
+    entry.outcome, entry.runs_then, entry.fault_evidence = transaction["outcome"], "old", result["msg"]
+    entry.outages, entry.restore_seconds = [transaction["outage_seconds"]], transaction["restart_seconds"]
+    assert transaction["outcome"] == "rolled_back"
+    assert transaction["healthy"]
     assert node.kubelet().arguments == former.arguments
     assert not node.path(FRAGMENTS).exists()
     assert is_ready(cluster, node)
@@ -68,7 +68,7 @@ def test_is_refused_before_anything_is_written(
     assert result["transaction"] is None
     assert one.workers[0].kubelet() == running
     assert not one.workers[0].path(FRAGMENTS).exists()
-    entry.outcome, entry.ended, entry.reported, entry.reached = "refused", "old", True, result["msg"]
+    entry.outcome, entry.runs_then, entry.reported, entry.fault_evidence = "refused", "old", True, result["msg"]
 
 
 ROLLED_BACK = (
@@ -100,22 +100,22 @@ def test_a_policy_changes_with_its_state_file(one: Cluster, record: Recorder) ->
     ends, former = [], identity_of(node.kubelet().path(STATE_FILE))
     one.lab.kubectl("drain", node.name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=60s")
     try:
-        for desired, policy in ((STATIC, "static"), ({"state": "absent"}, "none")):
+        for desired, policy in ((STATIC_CPU_POLICY, "static"), ({"state": "absent"}, "none")):
             with change(one, desired) as task:
                 ends.append(task.result()["transaction"])
             assert ends[-1]["outcome"] == "committed"
             path = node.kubelet().path(STATE_FILE)
             assert json.loads(path.read_bytes())["policyName"] == policy
             assert used_configuration(one, node)["cpuManagerPolicy"] == policy
-            (moved,) = path.parent.glob(f"{path.name}.*")
-            assert (identity_of(moved) == former) is (policy == "static"), "of the former ones the last is kept"
+            (set_aside,) = path.parent.glob(f"{path.name}.*")
+            assert (identity_of(set_aside) == former) is (policy == "static"), "of the former ones the last is kept"
             with change(one, desired) as task:
                 assert not task.result()["changed"]
     finally:
         one.lab.kubectl("uncordon", node.name)
-    entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
+    entry.outcome, entry.runs_then, entry.false_restore = "committed", "new", False
     entry.outages = [end["outage_seconds"] for end in ends if end["outage_seconds"] is not None]
-    entry.reached = "the state file named static and then none, and so did the kubelet"
+    entry.fault_evidence = "the state file named static and then none, and so did the kubelet"
 
 
 def used_configuration(cluster: Cluster, node: Node) -> Json:
@@ -135,11 +135,11 @@ def test_a_fragment_that_is_gone_is_written_again(one: Cluster, record: Recorder
     until(lambda: one.lab.get("node", node.name)["status"]["capacity"]["pods"] != "99", "the kubelet's own default", 90)
     with change(one, desired) as task:
         result = task.result()
-    entry.outcome, entry.ended, entry.false_restore = result["transaction"]["outcome"], "new", False
+    entry.outcome, entry.runs_then, entry.false_restore = result["transaction"]["outcome"], "new", False
     entry.outages = [result["transaction"]["outage_seconds"]]
     assert entry.outcome == "committed"
     until(lambda: one.lab.get("node", node.name)["status"]["capacity"]["pods"] == "99", "what was asked for", 90)
-    entry.reached = "the kubelet was started without the directory and went back to its default"
+    entry.fault_evidence = "the kubelet was started without the directory and went back to its default"
 
 
 DEATH_SECONDS = 60.0
@@ -162,7 +162,7 @@ def test_a_kubelet_that_dies_after_a_minute_is_restored(one: Cluster, record: Re
             )
         result = task.result()
     check_restored(entry, one, former, result)
-    entry.reached = f"killed {deaths} time(s) while healthy; {result['msg']}"
+    entry.fault_evidence = f"killed {deaths} time(s) while healthy; {result['msg']}"
 
 
 def test_a_pod_that_holds_a_resource_lives_on(one: Cluster, record: Recorder) -> None:
@@ -183,9 +183,9 @@ def test_a_pod_that_holds_a_resource_lives_on(one: Cluster, record: Recorder) ->
         allocatable = one.lab.get("node", node.name)["status"]["allocatable"]
     finally:
         one.lab.kubectl("delete", "pod", "holder", "--now", "--ignore-not-found")
-    entry.outcome, entry.ended, entry.false_restore = result["transaction"]["outcome"], "new", False
+    entry.outcome, entry.runs_then, entry.false_restore = result["transaction"]["outcome"], "new", False
     entry.outages = [result["transaction"]["outage_seconds"]]
-    entry.reached = (
+    entry.fault_evidence = (
         f"the kubelet was {kubelet.pid} and is {node.kubelet().pid}; the container is {after[0]['containerID'][:24]}"
     )
     assert result["transaction"]["outcome"] == "committed"

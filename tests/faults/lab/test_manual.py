@@ -61,12 +61,12 @@ def test_what_becomes_of_it(one: Cluster, record: Recorder, way: str, fault: str
                 play.kill()
             status = play.wait()
         written = sampling.samples.written()
-        entry.ended = final_state(one, sampling, f"--{flag}={value}")
+        entry.runs_then = final_state(one, sampling, f"--{flag}={value}")
     entry.reported = status != 0
     entry.outcome = "killed" if fault == "F16" else f"run {'failed' if entry.reported else 'ended well'}"
     entry.observe(sampling.samples)
     assert written is not None, "it wrote nothing, so nothing was tried"
-    entry.reached = (
+    entry.fault_evidence = (
         f"the manifest had {len(sampling.samples.versions())} versions, the directory {sampling.samples.names()}"
     )
 

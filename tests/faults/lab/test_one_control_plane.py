@@ -53,7 +53,7 @@ def test_a_good_change_is_committed(one: Cluster, record: Recorder) -> None:
         result = change.result()
     check_committed(entry, one.first, sampling.samples, result["transaction"])
     assert "--v=1" in one.first.processes()[0].arguments
-    entry.reached = f"the API server was {running[0].pid} and is {one.first.processes()[0].pid}"
+    entry.fault_evidence = f"the API server was {running[0].pid} and is {one.first.processes()[0].pid}"
     with one.sampled(one.first) as sampling, one.change(desired_states.GOOD) as change:
         assert not change.result()["changed"]
     assert sampling.samples.written() is None
@@ -73,7 +73,7 @@ def test_is_refused_before_anything_is_written(
         result = change.result()
     check_untouched(entry, one.first, sampling.samples, result, running)
     assert message in result["msg"]
-    entry.reached = result["msg"]
+    entry.fault_evidence = result["msg"]
 
 
 FORCED = (REFUSED[0], REFUSED[1], REFUSED[2], REFUSED[5])
@@ -88,7 +88,7 @@ def test_without_rehearsal_it_is_restored(
         result = change.result()
     check_restored(entry, one.first, sampling.samples, result["transaction"])
     assert message in "\n".join(result["transaction"]["log"])
-    entry.reached = result["msg"]
+    entry.fault_evidence = result["msg"]
     assert not one.first.path(desired_states.DIRECTORY).exists()
 
 
@@ -99,7 +99,7 @@ def test_what_never_gets_ready_is_restored_at_the_deadline(one: Cluster, record:
     assert result["rehearsal"]["verdict"] == "accepted"
     check_restored(entry, one.first, sampling.samples, result["transaction"])
     assert "not healthy within 30 s: it runs, not ready yet" in result["msg"]
-    entry.reached = result["msg"]
+    entry.fault_evidence = result["msg"]
 
 
 def test_what_is_ready_and_locks_its_administrator_out_is_restored(one: Cluster, record: Recorder) -> None:
@@ -109,7 +109,7 @@ def test_what_is_ready_and_locks_its_administrator_out_is_restored(one: Cluster,
     assert result["rehearsal"]["verdict"] == "accepted"
     check_restored(entry, one.first, sampling.samples, result["transaction"])
     assert "answers 401 to the client of /etc/kubernetes/admin.conf" in result["msg"]
-    entry.reached = result["msg"]
+    entry.fault_evidence = result["msg"]
 
 
 # ---- what the preflight looks for -------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_a_bad_serving_certificate_is_refused(
     check_untouched(entry, node, sampling.samples, result, running)
     assert f"{PKI}/faults/api.crt" in result["msg"]
     assert message in result["msg"]
-    entry.reached = result["msg"]
+    entry.fault_evidence = result["msg"]
 
 
 def test_a_client_certificate_that_etcd_does_not_take_is_refused(one: Cluster, record: Recorder) -> None:
@@ -179,7 +179,7 @@ def test_a_client_certificate_that_etcd_does_not_take_is_refused(one: Cluster, r
         result = change.result()
     check_untouched(entry, one.first, sampling.samples, result, running)
     assert "etcd" in result["msg"]
-    entry.reached = result["msg"]
+    entry.fault_evidence = result["msg"]
 
 
 def test_an_image_that_is_not_there_is_refused(one: Cluster, record: Recorder) -> None:
@@ -196,7 +196,7 @@ def test_an_image_that_is_not_there_is_refused(one: Cluster, record: Recorder) -
         one.first.run(*images, "remove", "faults.local/kept:1")
     check_untouched(entry, one.first, sampling.samples, result, running)
     assert image in result["msg"]
-    entry.reached = result["msg"]
+    entry.fault_evidence = result["msg"]
 
 
 # ---- faults of the machine while the change is waited for -------------------------------------------------------------
@@ -224,7 +224,7 @@ def test_what_dies_while_it_is_watched_is_restored(one: Cluster, record: Recorde
         result = change.result()
     check_restored(entry, one.first, sampling.samples, result["transaction"])
     assert deaths > 1
-    entry.reached = f"killed {deaths} times while healthy; {result['msg']}"
+    entry.fault_evidence = f"killed {deaths} times while healthy; {result['msg']}"
 
 
 SLOW_SECONDS = 200
@@ -240,7 +240,7 @@ def test_a_slow_start_is_waited_for(one: Cluster, record: Recorder) -> None:
         result = change.result()
     check_committed(entry, one.first, sampling.samples, result["transaction"])
     assert max(entry.outages) > SLOW_SECONDS
-    entry.reached = f"the API server was stopped for {SLOW_SECONDS} s after its start"
+    entry.fault_evidence = f"the API server was stopped for {SLOW_SECONDS} s after its start"
 
 
 # Takes the port as soon as it is free, and leaves when its input is closed.
@@ -274,10 +274,10 @@ def test_a_port_that_is_taken_for_a_while_is_waited_for(one: Cluster, record: Re
         one.change(desired_states.GOOD, wait_timeout=90) as change,
     ):
         until(lambda: "is down after" in one.first.progress(), "a start that failed", 90)
-        entry.reached = f"the port was {occupier.output.read_text().strip()}: {one.first.progress()}"
+        entry.fault_evidence = f"the port was {occupier.output.read_text().strip()}: {one.first.progress()}"
         occupier.close_input()
         result = change.result()
-    assert "taken" in entry.reached
+    assert "taken" in entry.fault_evidence
     check_committed(entry, one.first, sampling.samples, result["transaction"])
 
 
@@ -289,10 +289,10 @@ def test_a_port_that_stays_taken_is_restored(one: Cluster, record: Recorder) -> 
         one.change(desired_states.GOOD, wait_timeout=90) as change,
     ):
         one.first.wait_for_phase("verifying", seconds=180)
-        entry.reached = f"the port was {occupier.output.read_text().strip()}"
+        entry.fault_evidence = f"the port was {occupier.output.read_text().strip()}"
         occupier.close_input()
         result = change.result()
-    assert "taken" in entry.reached
+    assert "taken" in entry.fault_evidence
     check_restored(entry, one.first, sampling.samples, result["transaction"])
     assert "address already in use" in "\n".join(result["transaction"]["log"])
 
@@ -310,7 +310,7 @@ def test_what_is_killed_for_its_memory_is_restored(one: Cluster, record: Recorde
         result = change.result()
     check_restored(entry, one.first, sampling.samples, result["transaction"])
     assert "was never ready" in result["msg"]
-    entry.reached = f"{limited}; {result['msg']}"
+    entry.fault_evidence = f"{limited}; {result['msg']}"
 
 
 # ---- the controller and the node go away -----------------------------------------------------------------------------
@@ -328,7 +328,7 @@ def test_the_node_restores_itself_when_everything_else_is_killed(one: Cluster, r
             at_the_kill = one.first.phase()
         ended = one.first.wait_for_end()
     assert at_the_kill == "waiting"
-    entry.reached = f"killed in the phase {at_the_kill}; {ended['reason']}"
+    entry.fault_evidence = f"killed in the phase {at_the_kill}; {ended['reason']}"
     check_restored(entry, one.first, sampling.samples, ended)
     assert ended["seconds"] < 30 + 300
     with one.change({}) as following:
@@ -364,7 +364,7 @@ def test_a_node_that_is_restarted_in_the_middle_ends_the_change_by_itself(
         ended = one.first.wait_for_end()
     assert journal is not None, "it had ended before the restart"
     assert one.first.boot() != boot
-    entry.reached = f"systemd was restarted in the phase {journal['phase']}"
+    entry.fault_evidence = f"systemd was restarted in the phase {journal['phase']}"
     (check_restored if expected == "rolled_back" else check_committed)(entry, one.first, sampling.samples, ended)
 
 
@@ -384,7 +384,7 @@ def test_a_second_run_is_refused_with_the_name_of_who_is_at_work(one: Cluster, r
         f"a change of kube-apiserver on {one.first.name} is open: transaction {identifier}, started from"
         in refused["msg"]
     )
-    entry.reached = refused["msg"]
+    entry.fault_evidence = refused["msg"]
     check_committed(entry, one.first, sampling.samples, result["transaction"])
 
 
@@ -417,7 +417,7 @@ def test_a_stray_file_is_refused_and_named(one: Cluster, record: Recorder) -> No
             stray.unlink()
     check_untouched(entry, one.first, sampling.samples, result, running)
     assert f"{MANIFESTS}/{stray.name}" in result["msg"]
-    entry.reached = result["msg"]
+    entry.fault_evidence = result["msg"]
 
 
 def test_a_backup_that_appears_in_the_middle_is_named(one: Cluster, record: Recorder) -> None:
@@ -431,11 +431,11 @@ def test_a_backup_that_appears_in_the_middle_is_named(one: Cluster, record: Reco
         backup.unlink()
         result = change.result()
     ended = result["transaction"]
-    entry.outcome, entry.ended = ended["outcome"], "old"
+    entry.outcome, entry.runs_then = ended["outcome"], "old"
     entry.observe(sampling.samples)
     assert ended["outcome"] == "rolled_back"
     assert f"{MANIFESTS}/{backup.name}" in result["msg"]
-    entry.reached = result["msg"]
+    entry.fault_evidence = result["msg"]
 
 
 # ---- the kubelet and the container runtime -----------------------------------------------------------------------------
@@ -448,7 +448,7 @@ def test_a_stopped_kubelet_is_refused(one: Cluster, record: Recorder) -> None:
         result = change.result()
     check_untouched(entry, one.first, sampling.samples, result, running)
     assert "kubelet" in result["msg"]
-    entry.reached = result["msg"]
+    entry.fault_evidence = result["msg"]
 
 
 def test_a_hung_kubelet_is_refused(one: Cluster, record: Recorder) -> None:
@@ -465,7 +465,7 @@ def test_a_hung_kubelet_is_refused(one: Cluster, record: Recorder) -> None:
         kubelet.send(signal.SIGCONT)
     check_untouched(entry, one.first, sampling.samples, result, running)
     assert "kubelet" in result["msg"]
-    entry.reached = result["msg"]
+    entry.fault_evidence = result["msg"]
 
 
 def test_a_kubelet_that_stops_in_the_middle_is_named(one: Cluster, record: Recorder) -> None:
@@ -474,7 +474,7 @@ def test_a_kubelet_that_stops_in_the_middle_is_named(one: Cluster, record: Recor
         one.first.wait_for_phase("waiting")
         until(lambda: not one.first.processes(), "the end of the former API server")
         one.first.systemctl("stop", "kubelet")
-        entry.reached = (
+        entry.fault_evidence = (
             f"the kubelet was {one.first.systemctl('is-active', 'kubelet')} in the phase {one.first.phase()}"
         )
         one.first.wait_for_phase("verifying")
@@ -506,7 +506,7 @@ def test_a_manifest_whose_change_the_kubelet_is_not_informed_of_is_waited_for(on
         one.reset()
         shutil.rmtree(behind)
     assert events == []
-    entry.reached = "the manifest had changed, and the kernel had told no watcher of its directory"
+    entry.fault_evidence = "the manifest had changed, and the kernel had told no watcher of its directory"
 
 
 def test_a_restarted_container_runtime_makes_no_restore(one: Cluster, record: Recorder) -> None:
@@ -522,7 +522,7 @@ def test_a_restarted_container_runtime_makes_no_restore(one: Cluster, record: Re
         pids.append(one.first.systemctl("show", "--property=MainPID", "containerd"))
         result = change.result()
     assert len(set(pids)) == 3
-    entry.reached = f"containerd was {', then '.join(pids)}"
+    entry.fault_evidence = f"containerd was {', then '.join(pids)}"
     check_committed(entry, one.first, sampling.samples, result["transaction"])
 
 
@@ -551,4 +551,4 @@ def test_the_rollback_leads_to_the_newest_verified_state(one: Cluster, record: R
     assert "--event-ttl=2h" not in arguments
     with one.change({}, state="previous") as change:
         assert not change.result()["changed"]
-    entry.reached = f"of three changes the second, {good}, was rolled back"
+    entry.fault_evidence = f"of three changes the second, {good}, was rolled back"

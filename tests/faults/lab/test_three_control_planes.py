@@ -91,7 +91,7 @@ def test_a_good_rollout_is_not_noticed_by_clients(three: Cluster, record: Record
         check_committed(entry, node, sampling.samples, transaction(run, node.name) or {})
     entry.outages = [outage for sampling in samplings for outage in sampling.samples.outages()]
     check_reachable(entry, probing, samplings)
-    entry.reached = f"{run.changed} nodes changed; {entry.note}"
+    entry.fault_evidence = f"{run.changed} nodes changed; {entry.note}"
 
 
 def test_members_of_etcd_are_changed_one_after_the_other(three: Cluster, record: Recorder) -> None:
@@ -122,8 +122,8 @@ def test_members_of_etcd_are_changed_one_after_the_other(three: Cluster, record:
     check_requests(entry, probing)
     # Without its etcd an API server takes connections and is not ready.
     assert most_at_once(span for sampling in samplings for span in sampling.samples.unready(longer_than=10)) == 1
-    entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
-    entry.reached = f"each member changed and changed back; {entry.note}"
+    entry.outcome, entry.runs_then, entry.false_restore = "committed", "new", False
+    entry.fault_evidence = f"each member changed and changed back; {entry.note}"
 
 
 def test_a_flag_that_only_shows_at_run_time_stops_at_the_first_node(three: Cluster, record: Recorder) -> None:
@@ -139,8 +139,8 @@ def test_a_flag_that_only_shows_at_run_time_stops_at_the_first_node(three: Clust
     check_restored(entry, first, samplings[0].samples, transaction(run, first.name) or {})
     check_others_untouched(three, former, samplings)
     check_reachable(entry, probing, samplings)
-    entry.reached = "; ".join(run.reasons)
-    assert "not healthy within 30 s: it runs, not ready yet" in entry.reached
+    entry.fault_evidence = "; ".join(run.reasons)
+    assert "not healthy within 30 s: it runs, not ready yet" in entry.fault_evidence
     assert not three.find_problem()
 
 
@@ -157,10 +157,10 @@ def test_a_second_run_waits_for_the_first(three: Cluster, record: Recorder) -> N
     for node in three.control_planes:
         arguments = node.processes()[0].arguments
         assert {"--v=1", "--event-ttl=2h"} <= set(arguments)
-    entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
+    entry.outcome, entry.runs_then, entry.false_restore = "committed", "new", False
     entry.outages = [outage for sampling in samplings for outage in sampling.samples.outages()]
     check_reachable(entry, probing, samplings)
-    entry.reached = f"begun while the first was at work; {runs_ended[1].changed} nodes changed by the second"
+    entry.fault_evidence = f"begun while the first was at work; {runs_ended[1].changed} nodes changed by the second"
 
 
 def test_what_a_dead_run_left_is_taken_over_only_by_rule(three: Cluster, record: Recorder) -> None:
@@ -182,8 +182,8 @@ def test_what_a_dead_run_left_is_taken_over_only_by_rule(three: Cluster, record:
     assert written == [None, None]
     assert takeover_run.rc == 0, takeover_run.reasons
     assert all("--v=1" in node.processes()[0].arguments for node in three.control_planes)
-    entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
-    entry.reached = "; ".join(refused.reasons)
+    entry.outcome, entry.runs_then, entry.false_restore = "committed", "new", False
+    entry.fault_evidence = "; ".join(refused.reasons)
 
 
 def test_a_restore_needs_no_load_balancer(three: Cluster, record: Recorder) -> None:
@@ -193,12 +193,12 @@ def test_a_restore_needs_no_load_balancer(three: Cluster, record: Recorder) -> N
         first.wait_for_phase("waiting")
         podman("stop", "--time", "0", balancer)
         try:
-            entry.reached = f"in the phase {first.phase()}: {three.unready_nodes() or 'the API answers'}"
+            entry.fault_evidence = f"in the phase {first.phase()}: {three.unready_nodes() or 'the API answers'}"
             ended = first.wait_for_end()
             result = change.result()
         finally:
             podman("start", balancer)
-    assert "the API does not answer" in entry.reached
+    assert "the API does not answer" in entry.fault_evidence
     check_restored(entry, first, sampling.samples, ended)
     assert result["transaction"]["outcome"] == "rolled_back"
 
@@ -220,8 +220,8 @@ def test_without_a_healthy_etcd_nothing_is_changed(three: Cluster, record: Recor
                 process.send(signal.SIGCONT)
     assert run.rc != 0
     assert manifests == [None, None, None]
-    entry.outcome, entry.ended, entry.reported = "refused", "old", True
-    entry.reached = "; ".join(run.reasons)
+    entry.outcome, entry.runs_then, entry.reported = "refused", "old", True
+    entry.fault_evidence = "; ".join(run.reasons)
     if members == 1:  # with the quorum, API servers are lost, and the kubelets restart them
         assert [node.processes() for node in three.control_planes] == former
 
@@ -242,5 +242,5 @@ def test_the_lock_is_gone_after_a_good_run(three: Cluster, record: Recorder) -> 
     assert (again.rc, again.changed) == (0, 0)
     assert not lease["spec"].get("holderIdentity")
     until(lambda: not three.find_problem(), "a healthy cluster")
-    entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
-    entry.reached = f"the Lease has the holder {lease['spec'].get('holderIdentity')!r}"
+    entry.outcome, entry.runs_then, entry.false_restore = "committed", "new", False
+    entry.fault_evidence = f"the Lease has the holder {lease['spec'].get('holderIdentity')!r}"

@@ -115,14 +115,16 @@ def record(fault: str, way: str = "collection", **values: t.Any) -> Json:
 
 
 ENTRIES = [
-    record("good", outcome="committed", ended="new", outages=[18.0], false_restore=False),
-    record("F01", outcome="rolled_back", ended="old", outages=[0.0, 70.0], restore_seconds=73.0),
-    record("F09", outcome="committed", ended="new", outages=[200.0], false_restore=False),
+    record("good", outcome="committed", runs_then="new", outages=[18.0], false_restore=False),
+    record("F01", outcome="rolled_back", runs_then="old", outages=[0.0, 70.0], restore_seconds=73.0),
+    record("F09", outcome="committed", runs_then="new", outages=[200.0], false_restore=False),
     record("F16", outcome="alarm", outages=[30.0], passed=False),
-    record("F46", outcome="rolled_back", ended="old", outages=[30.0], requests=900, repeated=2, restore_seconds=40.0),
+    record(
+        "F46", outcome="rolled_back", runs_then="old", outages=[30.0], requests=900, repeated=2, restore_seconds=40.0
+    ),
     record("D03", outcome="recovered", list_seconds=0.4),
     record("D04", passed=False),
-    record("F01", "lineinfile", outcome="run failed", ended="down", outages=[150.0]),
+    record("F01", "lineinfile", outcome="run failed", runs_then="down", outages=[150.0]),
 ]
 
 

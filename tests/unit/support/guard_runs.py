@@ -44,7 +44,7 @@ def run(api: FakeGuards, *, dry: bool = False, **params: t.Any) -> GuardRun:
     clock.on_sleep = api.sync_policies
     steps = PlacementGuardSteps(
         {**PARAMS, **params},
-        connect=lambda: client_of(api.url, clock, reach=lambda url: Pool(Server(url.replace("https", "http")))),
+        connect=lambda: client_of(api.url, clock, connect_to=lambda url: Pool(Server(url.replace("https", "http")))),
         diff=True,
     )
     return run_steps(StepRunner(steps, dry=dry), clock, GuardRun)

@@ -48,7 +48,7 @@ class Holding:
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """What the plugins of a node report. allocatable: what its kubelet can hand out, which are the healthy devices."""
+    """What the plugins of a node report of its kubelet's PodResources. allocatable: what its kubelet can hand out, which are the healthy devices."""
 
     holdings: tuple[Holding, ...]
     allocatable: Ids

@@ -12,7 +12,7 @@ import typing as t
 from ..common.errors import Refusal
 from ..common.file_values import text_digest
 from ..common.ownership import Change
-from .cluster_configuration import CONFIG_MAP_SOURCE, CURRENT, IN_CONFIG_MAP, ClusterConfiguration
+from .cluster_configuration import CONFIG_MAP_SOURCE, CURRENT_API_VERSION, IN_CONFIG_MAP, ClusterConfiguration
 from .record import Entry, Persisted
 from .settings import SettingKey
 from .text import Text
@@ -47,9 +47,9 @@ class ConfigPlan:
 def parse_configuration(text: str) -> ClusterConfiguration:
     """The text, when it is of the API version that has a field for each setting. Raises Refusal."""
     configuration = ClusterConfiguration.parse(text)
-    if configuration.api_version != CURRENT:
+    if configuration.api_version != CURRENT_API_VERSION:
         raise Refusal(
-            f"{CONFIG_MAP_SOURCE} has {configuration.api_version}, and only {CURRENT} is written. Migrate it on a control plane ({_MIGRATE}), check"
+            f"{CONFIG_MAP_SOURCE} has {configuration.api_version}, and only {CURRENT_API_VERSION} is written. Migrate it on a control plane ({_MIGRATE}), check"
             " new.yaml, and put its ClusterConfiguration into the ConfigMap."
         )
     if configuration.text != text:

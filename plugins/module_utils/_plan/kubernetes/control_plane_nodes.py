@@ -10,8 +10,9 @@ import dataclasses
 import posixpath
 import typing as t
 
-# With one of these a node is a control plane: a second one that restarts with it costs the API, or the majority of etcd.
-COMPONENTS = API_SERVER, _ETCD = ("kube-apiserver", "etcd")
+# A node with one of these is a control plane: a second one that restarts with it costs the API, or the majority of etcd.
+API_SERVER = "kube-apiserver"
+COMPONENTS = (API_SERVER, "etcd")
 LABEL = "node-role.kubernetes.io/control-plane"
 GROUP = "kube_control_plane"  # of an inventory
 _LABELS = (LABEL, "node-role.kubernetes.io/master")  # the latter by kubeadm before 1.24
@@ -27,11 +28,12 @@ def component_of_pod(pod: t.Any) -> str | None:
             names += [container.get("name"), *(container.get("command") or [])[:1], image]
     except (LookupError, TypeError, AttributeError):
         return None
-    return next((found for name in names if name and (found := _component(str(name)))), None)
+    return next((found for name in names if name and (found := _component_named(str(name)))), None)
 
 
-def _component(path: str) -> str | None:
-    name = posixpath.basename(path)
+def _component_named(word: str) -> str | None:
+    """word: a name, or a path."""
+    name = posixpath.basename(word)
     return name if name in COMPONENTS else None
 
 
@@ -66,6 +68,6 @@ def check_absence(found: t.Sequence[str], grouped: t.Sequence[str], settings: t.
 
 
 def role_label(node: t.Mapping[str, t.Any] | None) -> str | None:
-    """The label of a Node that marks it as a control plane; None without one."""
+    """The label that marks a Node as a control plane; None without one."""
     labels = ((node or {}).get("metadata") or {}).get("labels") or {}
     return next((label for label in _LABELS if label in labels), None)

@@ -17,7 +17,7 @@ from . import quantities
 
 API_SERVER, CONTROLLER_MANAGER, SCHEDULER = "kube-apiserver", "kube-controller-manager", "kube-scheduler"
 KUBELET = "kubelet"
-_GRACE_SECONDS = 45  # a kubelet renews its Lease every 10 s, and may be late a few times
+_SHORTEST_GRACE_SECONDS = 45  # a kubelet renews its Lease every 10 s, and may be late a few times
 _LOOPBACK = ("127.", "::1", "localhost")
 
 
@@ -31,7 +31,7 @@ def _lists(entry: str) -> t.Callable[[str], bool]:
 
 def _is_short(text: str) -> bool:
     seconds = quantities.parse_duration(text)
-    return seconds is not None and seconds < _GRACE_SECONDS
+    return seconds is not None and seconds < _SHORTEST_GRACE_SECONDS
 
 
 def _is_old_tls(text: str) -> bool:
@@ -48,7 +48,7 @@ class NotableSetting:
     consequence: str
 
 
-_STATIC = (API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
+_CONTROL_PLANE = (API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
 _TABLE = (
     NotableSetting(
         (API_SERVER,), "authorization-mode", _lists("AlwaysAllow"), "allows every request that no other mode denies"
@@ -59,8 +59,8 @@ _TABLE = (
         _is("false"),
         "rejects privileged pods, such as kube-proxy's and most network plugins', once they are made again",
     ),
-    NotableSetting(_STATIC, "profiling", _is("true"), "serves profiles of the process at /debug/pprof"),
-    NotableSetting(_STATIC, "tls-min-version", _is_old_tls, "accepts a version of TLS that is broken"),
+    NotableSetting(_CONTROL_PLANE, "profiling", _is("true"), "serves profiles of the process at /debug/pprof"),
+    NotableSetting(_CONTROL_PLANE, "tls-min-version", _is_old_tls, "accepts a version of TLS that is broken"),
     NotableSetting(
         (CONTROLLER_MANAGER,),
         "controllers",
@@ -71,7 +71,7 @@ _TABLE = (
         (CONTROLLER_MANAGER,),
         "node-monitor-grace-period",
         _is_short,
-        f"is shorter than {_GRACE_SECONDS} s: a kubelet or API server that is restarted may count as lost, and its pods are evicted",
+        f"is shorter than {_SHORTEST_GRACE_SECONDS} s: a kubelet or API server that is restarted may count as lost, and its pods are evicted",
     ),
     NotableSetting(
         (KUBELET,),

@@ -11,10 +11,11 @@ import posixpath
 import typing as t
 
 from ..documents import configuration
-from ..kubeadm_config.cluster_configuration import CURRENT, GROUP, IN_CONFIG_MAP, ClusterConfiguration
+from ..kubeadm_config.cluster_configuration import CURRENT_API_VERSION, GROUP, IN_CONFIG_MAP, ClusterConfiguration
 from . import prerequisites
 from .findings import BROKEN, CONFIG_MAP, WARNS, Finding
 
+# The minor version of the last kubeadm that reads each.
 _LAST_READER = {f"{GROUP}v1beta2": (1, 26), f"{GROUP}v1beta3": (1, 36)}
 _API_SERVER = "apiserver.config.k8s.io"
 # Kind -> the API version that stays, and the minor version that brought it.
@@ -29,25 +30,25 @@ _STABLE: dict[str, tuple[str, tuple[int, int]]] = {
 }
 
 
-def api_version_findings(configuration: ClusterConfiguration, target: tuple[int, ...]) -> list[Finding]:
+def api_version_findings(cluster_configuration: ClusterConfiguration, target: tuple[int, ...]) -> list[Finding]:
     """An API version that the kubeadm of the target does not read. target: its minor version."""
-    last = _LAST_READER.get(configuration.api_version)
+    last = _LAST_READER.get(cluster_configuration.api_version)
     if last is None or tuple(target[:2]) <= last:
         return []
     message = (
-        f"kubeadm {target[0]}.{target[1]} does not read {configuration.api_version}, which ends with {last[0]}.{last[1]}. Rewrite it with the present"
-        f" kubeadm, kubeadm config migrate, and put the result into the ConfigMap; {CURRENT} is read."
+        f"kubeadm {target[0]}.{target[1]} does not read {cluster_configuration.api_version}, which ends with {last[0]}.{last[1]}. Rewrite it with the present"
+        f" kubeadm, kubeadm config migrate, and put the result into the ConfigMap; {CURRENT_API_VERSION} is read."
     )
     return [
         Finding(
             "kubeadm",
             BROKEN,
             message,
-            "config",
-            "apiVersion",
-            CONFIG_MAP,
-            IN_CONFIG_MAP,
-            _line_of(configuration.text, "apiVersion"),
+            field="config",
+            key="apiVersion",
+            set_by=CONFIG_MAP,
+            file=IN_CONFIG_MAP,
+            line=_line_of(cluster_configuration.text, "apiVersion"),
         )
     ]
 

@@ -94,7 +94,7 @@ def unrehearsed_entry(name: str, reason: str, remedy: str | None = None) -> dict
     return {"name": name, "reason": reason.rstrip("."), "remedy": usual if remedy is None else remedy}
 
 
-# ---- accepting by name ---------------------------------------------------------------------------------------------------
+# ---- accepting by name: to waive a check that was not made ---------------------------------------------------------------------------------------------------
 
 
 def name_refusal(names: t.Iterable[str]) -> str:
@@ -115,15 +115,15 @@ def differing_refusal(values: t.Sequence[t.Any]) -> str:
     return f"invalid {ACCEPT}: must be the same on all hosts. Give it for the run, with -e."
 
 
-def stale_refusal(names: t.Iterable[str], missing: t.Collection[str], made: t.Collection[str]) -> str:
+def stale_refusal(names: t.Iterable[str], unrehearsed: t.Collection[str], rehearsed: t.Collection[str]) -> str:
     """Why names are not accepted after a run that checked all its nodes; empty when they are.
 
-    missing: what was not rehearsed on some node. made: what was on some node. A name in neither is of no concern to this cluster.
+    unrehearsed: on some node. rehearsed: on some node. A name in neither is of no concern to this cluster.
     """
-    stale = [name for name in names if name not in missing and (name in made or name.startswith(NODE))]
+    stale = [name for name in names if name not in unrehearsed and (name in rehearsed or name.startswith(NODE))]
     if not stale:
         return ""
-    valid = ", ".join(sorted(missing))
+    valid = ", ".join(sorted(unrehearsed))
     what = (
         f"must be of what was not rehearsed: {valid}" if valid else "everything was rehearsed, so remove the variable"
     )

@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurat
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.config_maps import ConfigMaps
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import schema_errors
 
-V: Json = {"etcd": {"args": {"quota-backend-bytes": {"value": ["1"]}}}}
+SETTINGS: Json = {"etcd": {"args": {"quota-backend-bytes": {"value": ["1"]}}}}
 
 
 @pytest.fixture(name="play")
@@ -38,23 +38,23 @@ def fixture_play(
     return play
 
 
-def test_it_is_written_and_reverted(play: t.Callable[..., Json]) -> None:
+def test_settings_are_written_once_and_reverted(play: t.Callable[..., Json]) -> None:
     api = ConfigMaps()
-    result = play(api, settings=V, _ansible_diff=True)
+    result = play(api, settings=SETTINGS, _ansible_diff=True)
     assert (result["changed"], result["diff"][0]["before"]) == (True, TEXT)
-    assert play(api, settings=V)["changed"] is False
+    assert play(api, settings=SETTINGS)["changed"] is False
     assert play(api, settings={})["changed"] is True
     assert api.text == TEXT
 
 
 def test_check_mode_writes_nothing(play: t.Callable[..., Json]) -> None:
     api = ConfigMaps()
-    result = play(api, settings=V, _ansible_check_mode=True)
+    result = play(api, settings=SETTINGS, _ansible_check_mode=True)
     assert (result["changed"], result["rehearsal"]["verdict"], api.text) == (True, "accepted", TEXT)
 
 
-def test_a_failure_has_the_same_keys(play: t.Callable[..., Json]) -> None:
-    result = play(ConfigMaps("a: ["), settings=V)
+def test_invalid_yaml_in_the_config_map_fails_with_all_keys(play: t.Callable[..., Json]) -> None:
+    result = play(ConfigMaps("a: ["), settings=SETTINGS)
     assert result["failed"]
     assert "it is not valid YAML" in result["msg"]
 
@@ -64,12 +64,13 @@ def test_a_failure_has_the_same_keys(play: t.Callable[..., Json]) -> None:
     [
         ({}, "missing required arguments: settings"),
         ({"settings": {"kube-vip": {}}}, "invalid settings kube-vip"),
-        ({"settings": V, "verified": {"before": "a"}}, "missing required arguments: after"),
+        # verified has the digests of the text before and after.
+        ({"settings": SETTINGS, "verified": {"before": "a"}}, "missing required arguments: after"),
     ],
 )
-def test_bad_parameters(play: t.Callable[..., Json], given: Json, complaint: str) -> None:
+def test_invalid_parameters_are_refused(play: t.Callable[..., Json], given: Json, complaint: str) -> None:
     assert complaint in play(ConfigMaps(), **given)["msg"]
 
 
-def test_settings_that_make_no_sense_have_the_same_keys(play: t.Callable[..., Json]) -> None:
+def test_unknown_settings_fail_with_all_keys(play: t.Callable[..., Json]) -> None:
     assert play(ConfigMaps(), settings={"kube-vip": {}})["operations"] == []

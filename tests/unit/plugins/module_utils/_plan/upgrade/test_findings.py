@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The names of checks: which are accepted, and which are refused."""
+"""The names of checks: which may be accepted, that is waived where they were not made, and which are refused."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_known_names_are_accepted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "missing", "made", "words"),
+    ("names", "unrehearsed", "rehearsed", "words"),
     [
         (["etcd"], ["etcd"], [], ""),
         # On one node it was rehearsed, on another not.
@@ -76,9 +76,9 @@ def test_known_names_are_accepted() -> None:
     ],
 )
 def test_name_of_what_was_rehearsed_is_refused(
-    names: list[str], missing: list[str], made: list[str], words: str
+    names: list[str], unrehearsed: list[str], rehearsed: list[str], words: str
 ) -> None:
-    refusal = findings.stale_refusal(names, missing, made)
+    refusal = findings.stale_refusal(names, unrehearsed, rehearsed)
     assert words in refusal
     assert bool(refusal) is bool(words)
 
