@@ -104,7 +104,7 @@ def _describe_process(unit: KubeletUnit, host: Host) -> Json | None:
 
 def _blocker(unit: KubeletUnit) -> str | None:
     try:
-        kubelet.refuse_unsupported_unit(unit.state)
+        kubelet.check_changeable(unit.state)
     except Refusal as exc:
         return str(exc)
     return None

@@ -98,6 +98,14 @@ def test_the_report_reports_a_state_file_that_does_not_match(node: Node) -> None
     }
 
 
+def test_fragment_without_record_blocks_a_change(node: Node) -> None:
+    """As of a node that was made from an image."""
+    name = f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}"
+    node.write(os.path.relpath(name, node.root), "kind: KubeletConfiguration\n")
+    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
+    assert "the node has no record that this module wrote it" in (found["blocked_by"] or "")
+
+
 def test_the_report_reports_why_a_unit_would_be_refused(node: Node) -> None:
     used = f"--kubeconfig={node.kubeconfig} --hostname-override=w1"
     late = node.write("zzzzz.conf", f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet {used}\n")
