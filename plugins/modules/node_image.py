@@ -106,6 +106,7 @@ def main() -> t.NoReturn:
     """Pass the steps to the runner."""
     module = NodeModule(argument_spec={"name": {"type": "str", "required": True}, "archive": {"type": "path"}})
     require_yaml(module)
+    # There is no option rehearse: the steps report that an archive cannot be rehearsed.
     runner.run_steps(module, ImageSteps(module.params, run=module.run), rehearse=True)
 
 

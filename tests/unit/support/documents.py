@@ -49,12 +49,12 @@ def documented(module: str, *path: str) -> set[str]:
     return set(keys)
 
 
-def schema_errors(module: str, result: Json, *, of_runner: t.Collection[str] = ()) -> list[str]:
+def schema_errors(module: str, result: Json, *, added_later: t.Collection[str] = ()) -> list[str]:
     """Where a result differs from C(RETURN) of its module: keys that one has and the other has not, other types, undocumented nulls.
 
-    of_runner: documented keys that others add, such as the runner, where only the steps were gone through.
+    added_later: documented keys that others add, such as the runner, where only the steps were gone through.
     """
-    keys = {key: value for key, value in return_documentation(module).items() if key not in of_runner}
+    keys = {key: value for key, value in return_documentation(module).items() if key not in added_later}
     compared = {key: value for key, value in result.items() if key in keys or key not in ANSIBLE_KEYS}
     needed = ("always",) if result.get("failed") else ("always", "success")
     return list(_schema_errors(module, keys, compared, needed))

@@ -22,7 +22,7 @@ CONTAINERD_STATUS = bytes.fromhex(
     "0a4c0a100a0c52756e74696d65526561647910010a100a0c4e6574776f726b526561647910010a260a22436f6e7461696e6572644861734e"
     "6f4465707265636174696f6e5761726e696e67731001"
 )
-_HEADERS_END, _STREAM_END = 0x4, 0x1
+_END_HEADERS, _END_STREAM = 0x4, 0x1
 
 
 def varint(value: int) -> bytes:
@@ -30,23 +30,28 @@ def varint(value: int) -> bytes:
     return bytes([value]) if value < 128 else bytes([value % 128 + 128]) + varint(value // 128)
 
 
-def text(number: int, value: str | bytes) -> bytes:
-    """A field of text, bytes or a message."""
+def length_delimited(field_number: int, value: str | bytes) -> bytes:
+    """A length-delimited field of Protocol Buffers: text, bytes or a message."""
     data = value.encode() if isinstance(value, str) else value
-    return varint(number * 8 + 2) + varint(len(data)) + data
+    return varint(field_number * 8 + 2) + varint(len(data)) + data
 
 
 def condition(kind: str, problem: str) -> bytes:
     """A condition that is met when there is no problem."""
     status = b"" if problem else varint(2 * 8) + varint(1)
-    return text(1, text(1, kind) + status + (text(3, "NotReady") + text(4, problem) if problem else b""))
+    return length_delimited(
+        1,
+        length_delimited(1, kind)
+        + status
+        + (length_delimited(3, "NotReady") + length_delimited(4, problem) if problem else b""),
+    )
 
 
 class FakeCri:
     """A runtime whose kubelet's endpoint is C(endpoint).
 
-    images: the names that it finds. pinned: whether it holds one that is not collected. problem, network_problem: why it, or its network, is not
-    ready. sandbox_image: what it reports; None when it does not. silent: whether it takes connections and never answers. declines: whether
+    images: the names that it finds; None: every name. pinned: whether it holds one that is not collected. problem, network_problem: why it, or its network,
+    is not ready. sandbox_image: what it reports; None when it does not. silent: whether it takes connections and never answers. declines: whether
     CRI is switched off. padding: bytes of the name of another image. calls: the methods, in order.
     """
 
@@ -79,13 +84,17 @@ class FakeCri:
         if method == "RuntimeService/Status":
             conditions = condition("RuntimeReady", self.problem) + condition("NetworkReady", self.network_problem)
             config = json.dumps({} if self.sandbox_image is None else {"sandboxImage": self.sandbox_image})
-            return text(1, conditions) + text(2, text(1, "config") + text(2, config))
+            return length_delimited(1, conditions) + length_delimited(
+                2, length_delimited(1, "config") + length_delimited(2, config)
+            )
         if method == "ImageService/ImageStatus":
             found = self.images is None or any(image.encode() in request for image in self.images)
-            return text(1, text(1, "sha256:1")) if found else b""
+            return length_delimited(1, length_delimited(1, "sha256:1")) if found else b""
         if method == "ImageService/ListImages":
-            images = text(1, text(1, "sha256:1") + (varint(8 * 8) + varint(1) if self.pinned else b""))
-            return text(1, text(1, "x" * self.padding)) + images
+            images = length_delimited(
+                1, length_delimited(1, "sha256:1") + (varint(8 * 8) + varint(1) if self.pinned else b"")
+            )
+            return length_delimited(1, length_delimited(1, "x" * self.padding)) + images
         return None
 
 
@@ -103,11 +112,11 @@ def _handler_of(runtime: FakeCri) -> type[socketserver.StreamRequestHandler]:
             method, request = self._read_call()
             response = runtime.respond(method, request)
             self._send(4, 0, 0, b"")
-            self._send(1, _HEADERS_END, 1, b"\x88")
+            self._send(1, _END_HEADERS, 1, b"\x88")
             body = b"" if response is None else b"\0" + struct.pack(">I", len(response)) + response
             for start in range(0, len(body), 16384):
                 self._send(0, 0, 1, body[start : start + 16384])
-            self._send(1, _HEADERS_END | _STREAM_END, 1, b"")
+            self._send(1, _END_HEADERS | _END_STREAM, 1, b"")
             self.rfile.read()  # a server leaves it to its caller to close
 
         def _read_call(self) -> tuple[str, bytes]:

@@ -11,8 +11,8 @@ Json = dict[str, t.Any]
 
 
 def node(name: str = "w1", **parts: t.Any) -> Json:
-    """A node. parts: labels, annotations, taints, capacity, allocatable, managed (names of the kubelet's), ready, runtime, kubelet (its version)."""
-    managed: Json = {"f:capacity": {f"f:{name}": {} for name in parts.get("managed", ())}}
+    """A node. parts: labels, annotations, taints, capacity, allocatable, kubelet_managed (names), ready, runtime, kubelet (its version)."""
+    managed: Json = {"f:capacity": {f"f:{name}": {} for name in parts.get("kubelet_managed", ())}}
     found: Json = {
         "metadata": {
             "name": name,

@@ -16,7 +16,7 @@ from ..._plan.common.errors import KubeadmError
 from ..._plan.common.ownership import Change, Values
 from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod import pod_fields, reconciliation
-from ..._plan.static_pod.manifest import Manifest
+from ..._plan.static_pod.manifest import OTHER_VOLUME, Manifest
 from ..._plan.static_pod.plan import build_diff
 from ..._plan.transaction.previous_change import Rollback
 from ..kubelet.kubelet_down import read_any_kubelet
@@ -34,7 +34,7 @@ def read_all(
     warn: t.Callable[[str], None],
     host: Host = NODE,
 ) -> Json:
-    """Read the static pods of a node, or the one of that name; none when it is not there."""
+    """Read the static pods of a node, or the one of that name; none when it is not there. host: whose processes are read."""
     kubelet = read_any_kubelet(run, host)
     host = host._replace(**kubelet.paths)
     directory = manifest_dir or kubelet.manifest_dir
@@ -75,7 +75,7 @@ def _plan_rollback(
 
 
 def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:
-    path, others = static_pods.find_manifest(name, directory)
+    path, other_files = static_pods.find_manifest(name, directory)
     empty: Json = dict.fromkeys(
         (
             "image",
@@ -94,7 +94,7 @@ def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Js
         )
     )
     try:
-        pod = static_pods.parse_static_pod(name, path, kubelet.node_name, joined=kubelet.joined)
+        pod = static_pods.parse_static_pod(name, path, kubelet.node_name, joined_at=kubelet.joined)
     except KubeadmError as exc:
         unknown = {**static_pods.unready(str(exc)), "stray_files": [], "error": str(exc)}
         return {**empty, "manifest": path, **unknown}
@@ -109,19 +109,19 @@ def _describe_pod(name: str, directory: str, kubelet: Kubelet, host: Host) -> Js
         "admission_plugins": values["admission_plugins"],
         "args": values["args"],
         "env": sorted(values["env"]),
-        "volumes": {key: value for key, value in values["volumes"].items() if "other" not in value},
+        "volumes": {key: value for key, value in values["volumes"].items() if OTHER_VOLUME not in value},
         **{field: values[field] for field in pod_fields.FIELDS},
         **_describe_owned(pod, values),
         "process": None if process is None else _describe_process(process, pod, host),
         "in_sync": process is not None and _is_in_sync(process, pod.manifest),
         **static_pods.readiness_of(observation),
-        "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
+        "stray_files": static_pods.stray_files(path, other_files, pod.manifest.pod),
         "error": None,
     }
 
 
 def _describe_owned(pod: static_pods.StaticPod, values: Values) -> Json:
-    """Our settings: those that are there, that an upgrade removed, and that someone removed."""
+    """Our settings: those that are there (owned), that an upgrade removed (lost), and that someone removed (removed)."""
     image = pod.manifest.container.get("image")
     found = reconciliation.reconcile(pod.record, values, image=image, written_image=pod.written_image)
     files = {path: entry for path, entry in pod.record.get("files", {}).items() if os.path.lexists(path)}

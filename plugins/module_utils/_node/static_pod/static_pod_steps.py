@@ -74,7 +74,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         directory = self._params["manifest_dir"] or kubelet.manifest_dir
         if self._name == static_pods.ETCD:
             etcd_preflight.refuse_external(directory, kubelet.node_name)
-        pod = static_pods.read_static_pod(self._name, directory, kubelet.node_name, joined=kubelet.joined)
+        pod = static_pods.read_static_pod(self._name, directory, kubelet.node_name, joined_at=kubelet.joined)
         self._manifest = pod.path
         refuse_special_files((entry.path for entry in desired.files), directory)
         paths = {entry.path for entry in desired.files} | set(pod.record.get("files", {}))

@@ -73,13 +73,13 @@ class StaticPod:
         }
 
 
-def read_static_pod(name: str, manifest_dir: str, node_name: str, *, joined: float = 0.0) -> StaticPod:
-    """Find and read a static pod that is going to be changed. joined: when its node was, in seconds since 1970; 0.0 when that is not known.
+def read_static_pod(name: str, manifest_dir: str, node_name: str, *, joined_at: float = 0.0) -> StaticPod:
+    """Find and read a static pod that is going to be changed. joined_at: when its node was, in seconds since 1970; 0.0 when that is not known.
 
     Raises KubeadmError when there is none, Refusal when it cannot be edited or another file would shadow it.
     """
     path, others = find_manifest(name, manifest_dir)
-    pod = parse_static_pod(name, path, node_name, joined=joined)
+    pod = parse_static_pod(name, path, node_name, joined_at=joined_at)
     strays = stray_files(path, others, pod.manifest.pod)
     if strays:
         raise Refusal(
@@ -90,8 +90,8 @@ def read_static_pod(name: str, manifest_dir: str, node_name: str, *, joined: flo
     return dataclasses.replace(pod, unread=tuple(file for file in others if pod_identity(file) is None))
 
 
-def parse_static_pod(name: str, path: str, node_name: str, *, joined: float = 0.0) -> StaticPod:
-    """Read a manifest and what we own of it. joined: as above: kubeadm wrote all manifests then. Raises Refusal when the manifest cannot be edited."""
+def parse_static_pod(name: str, path: str, node_name: str, *, joined_at: float = 0.0) -> StaticPod:
+    """Read a manifest and what we own of it. joined_at: as above: kubeadm wrote all manifests then. Raises Refusal when the manifest cannot be edited."""
     version = _read_manifest_version(path)
     manifest = Manifest.parse(_decode_text(version, path), path, name)
     metadata = manifest.pod["metadata"]
@@ -102,7 +102,7 @@ def parse_static_pod(name: str, path: str, node_name: str, *, joined: float = 0.
         manifest=manifest,
         record=read_record(name),
         log_prefix=f"{_pod_prefix(metadata)}{node_name}_",
-        written_image=None if is_older(name, joined) else written_image(name),
+        written_image=None if is_older(name, joined_at) else written_image(name),
         former=former_text(name, manifest.text),
         changed=times.format_time(os.stat(path).st_mtime),
     )

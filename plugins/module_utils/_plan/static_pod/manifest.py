@@ -38,6 +38,7 @@ _SHORTEST_SECRET = 4
 _MOUNT_KEYS = frozenset(("name", "mountPath", "readOnly"))
 # Their arguments are words of a script, not flags of the component.
 _SHELLS = frozenset(("ash", "bash", "dash", "sh"))
+OTHER_VOLUME = "other"  # the key of a volume that is not ours to change
 _NAMED_LISTS = ("env", "volumes")  # lists whose entries have names
 # The lists and mappings in which a field stands, by their names in `blanks`.
 _COLLECTIONS = {
@@ -451,7 +452,7 @@ class ManifestEditor:
         volume_index = _index_of(self._manifest.pod["spec"].get("volumes"), key)
         mount_index = _index_of(self._manifest.container.get("volumeMounts"), key)
         before = self._manifest.values()["volumes"].get(key, {})
-        if volume_index is not None and "other" in before:
+        if volume_index is not None and OTHER_VOLUME in before:
             why = f"the volume {key} is not a plain hostPath volume with one mount; it cannot be changed here."
             self._manifest.refuse((*volumes_path, volume_index), why)
         if volume_index is None or mount_index is None:
@@ -536,7 +537,7 @@ def _volume_value(volume: t.Mapping[str, t.Any], mounts: t.Sequence[t.Mapping[st
     host = volume.get("hostPath")
     # What has more than the option `volumes` has is not ours to change: it could not be rolled back.
     if not host or len(mounts) != 1 or _has_other_fields(volume, host, mounts[0]):
-        return {"other": volume}
+        return {OTHER_VOLUME: volume}
     return {
         "host_path": host["path"],
         "path_type": host.get("type") or "",

@@ -101,7 +101,7 @@ def test_only_some_are_restarted(serve: Serve) -> None:
 
 def test_nodes_alone(serve: Serve) -> None:
     """A client that may not list pods sends no request for them."""
-    api = serve(node("w1", capacity={D: "4"}, managed=[D]))
+    api = serve(node("w1", capacity={D: "4"}, kubelet_managed=[D]))
     found = read(api, requested=False)["w1"]["extended_resources"]
     assert found == {D: {"capacity": "4", "allocatable": "4", "requested": None, "device_plugin": True}}
     assert [request for request in api.requests if "pods" in str(request)] == []

@@ -268,7 +268,7 @@ def test_stop_counts_unknown_nodes_too(serve: Serve) -> None:
 
 
 def test_a_node_that_cannot_be_planned_does_not_keep_others_from_being_done(serve: Serve) -> None:
-    api = serve(node("a", capacity={D: "2"}, managed=[D]), node("b"))
+    api = serve(node("a", capacity={D: "2"}, kubelet_managed=[D]), node("b"))
     done = run(RESOURCES, api, nodes=["a", "b"], resources={D: 4})
     assert "a: resources example.com/dongle is not changed: a device plugin" in str(done.error)
     assert done.nodes["b"]["changed"]

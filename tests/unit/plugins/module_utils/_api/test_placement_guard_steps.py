@@ -77,7 +77,7 @@ def test_it_is_tried_on_pods_that_are_never_made_then_written_then_verified(api:
 
 
 def test_what_is_documented_is_returned(api: FakeGuards) -> None:
-    assert schema_errors("placement_guard", run(api).report, of_runner={"api", "rehearsal"}) == []
+    assert schema_errors("placement_guard", run(api).report, added_later={"api", "rehearsal"}) == []
 
 
 def test_a_guard_that_only_warns_is_tried_and_not_verified(api: FakeGuards) -> None:

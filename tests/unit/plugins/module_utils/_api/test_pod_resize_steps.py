@@ -474,4 +474,4 @@ def test_what_is_documented_is_returned(web: FakePods) -> None:
     done = run(web, owner=OWNER, template="report")
     assert done.pods["web-1"]["operations"]
     assert done.template["differences"]
-    assert schema_errors("pod_resize", done.report, of_runner={"api", "rehearsal"}) == []
+    assert schema_errors("pod_resize", done.report, added_later={"api", "rehearsal"}) == []

@@ -45,7 +45,7 @@ def view(*holders: str, devices: t.Sequence[str] = ("a", "b")) -> Json:
 
 
 def dongles(name: str) -> Json:
-    return node(name, capacity={D: "2"}, managed=[D])
+    return node(name, capacity={D: "2"}, kubelet_managed=[D])
 
 
 @pytest.fixture(name="api")
@@ -105,7 +105,7 @@ def test_a_version_that_is_not_tested(api: FakeApi) -> None:
 def test_what_is_documented_is_returned(api: FakeApi) -> None:
     found = Read(api)
     result = {"allocations": found.allocations, "nodes": found.nodes}
-    assert schema_errors("pod_resource_info", result, of_runner={"api"}) == []
+    assert schema_errors("pod_resource_info", result, added_later={"api"}) == []
 
 
 def test_many_nodes_take_one_request_each_three_lists_and_the_version(serve: Serve) -> None:

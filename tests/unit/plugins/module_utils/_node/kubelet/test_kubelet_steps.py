@@ -58,7 +58,7 @@ def carry_out(node: Node, **given: t.Any) -> Json:
         assert steps.rehearse().verdict == verdicts.ACCEPTED
         steps.apply()
     report = steps.report()
-    assert schema_errors("kubelet", {**report, "transaction": None}, of_runner={"rehearsal"}) == []
+    assert schema_errors("kubelet", {**report, "transaction": None}, added_later={"rehearsal"}) == []
     assert set(report["transaction"]) == {"id", "requested", "outcome", "longest_seconds"}
     assert report["transaction"]["outcome"] is None
     return t.cast("Json", journal_history.open_journal("kubelet"))

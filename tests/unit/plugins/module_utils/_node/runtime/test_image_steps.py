@@ -39,7 +39,7 @@ def test_an_image_that_is_missing_is_loaded(node: FakeNode, run: FakeRun, runtim
     runtime.images.add(IMAGE)
     found.apply()
     assert run.ran(f"podman load --quiet --input={ARCHIVE}")
-    assert schema_errors("node_image", found.report(), of_runner={"rehearsal"}) == []
+    assert schema_errors("node_image", found.report(), added_later={"rehearsal"}) == []
     assert found.report() == {"name": IMAGE, "node": NODE, "runtime": "CRI-O", "present": False, "unverified": []}
 
 

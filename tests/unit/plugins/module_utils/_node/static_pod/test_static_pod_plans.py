@@ -120,7 +120,7 @@ def test_a_plan_is_what_the_module_of_one_reports_in_check_mode(master: FakeNode
     own = {"failed", "msg", "persistable", "ready", "problem"}
     assert {key: value for key, value in results[NAME].items() if key not in own} == alone.report()
     of_one = {key: value for key, value in results[NAME].items() if key not in own - ANSIBLE_KEYS}
-    assert schema_errors("static_pod", of_one, of_runner={"rehearsal"}) == []
+    assert schema_errors("static_pod", of_one, added_later={"rehearsal"}) == []
     keys = documented("static_pod_plan", "static_pods")
     of_plan = {"changed": True, **{key: value for key, value in results[NAME].items() if key in keys}}
     assert schema_errors("static_pod_plan", node_plans.report({NAME: of_plan})) == []

@@ -50,7 +50,7 @@ UNFINISHED = {"id", "requested", "outcome", "longest_seconds"}  # of a transacti
 def test_a_change_from_the_desired_state_to_the_commit(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4", "--feature-gates=A=true").encode())
     report = carry_out(master, run, args={"v": 4}, feature_gates={"A": True})
-    assert schema_errors("static_pod", {**report, "transaction": None}, of_runner=RUNNERS) == []
+    assert schema_errors("static_pod", {**report, "transaction": None}, added_later=RUNNERS) == []
     assert set(report["transaction"]) == UNFINISHED
     assert (report["name"], report["node"], report["manifest"]) == (NAME, "cp1", str(master.manifest))
     assert {operation["key"] for operation in report["operations"]} == {"A", "v"}
@@ -70,7 +70,7 @@ def test_the_end_of_a_change_is_reported_under_the_id_that_it_was_given(master: 
     started = result["transaction"]
     ended = report(run, id=started["id"])["transaction"]
     assert (ended["id"], ended["outcome"]) == (started["id"], COMMITTED)
-    assert schema_errors("static_pod", {**result, "transaction": ended}, of_runner=RUNNERS) == []
+    assert schema_errors("static_pod", {**result, "transaction": ended}, added_later=RUNNERS) == []
     assert documented("static_pod", "transaction") == documented("kubelet", "transaction")
 
 
@@ -418,7 +418,7 @@ def test_without_diff_mode_there_is_no_diff(master: FakeNode, run: FakeRun) -> N
 
 
 def test_the_report_has_its_keys_before_anything_was_read(master: FakeNode, run: FakeRun) -> None:
-    assert schema_errors("static_pod", steps(master, run).report(), of_runner=RUNNERS) == []
+    assert schema_errors("static_pod", steps(master, run).report(), added_later=RUNNERS) == []
 
 
 @pytest.mark.parametrize("given", [{"wait_timeout": 0}, {"min_ready_seconds": -1}, {"name": "../x"}])

@@ -439,10 +439,10 @@ def test_an_unreadable_journal_is_an_alarm_once_no_engine_is_at_work(master: Fak
     run.results["systemctl is-active"] = (3, "failed\n", "")
     result = report(run, id=journal["id"])
     assert result["transaction"]["outcome"] == ALARM
-    assert schema_errors("node_transaction", result, of_runner={"busy"}) == []
+    assert schema_errors("node_transaction", result, added_later={"busy"}) == []
     assert (
         schema_errors(
-            "static_pod", {"transaction": result["transaction"]}, of_runner=documented("static_pod") - {"transaction"}
+            "static_pod", {"transaction": result["transaction"]}, added_later=documented("static_pod") - {"transaction"}
         )
         == []
     )

@@ -89,13 +89,13 @@ def test_a_pod_that_has_ended_leaves_its_device() -> None:
         ("the pod has ended (Failed); its device goes to the next pod that requests it",),
         (),
     ]
-    offers = pod_resources.summarize_resources(node(capacity={D: "2"}, managed=[D]), found, entries, there)
+    offers = pod_resources.summarize_resources(node(capacity={D: "2"}, kubelet_managed=[D]), found, entries, there)
     offer = {"capacity": "2", "allocatable": "2", "requested": "1", "devices": ["a", "b"], "free": ["a"]}
     assert offers == {D: offer}
 
 
 def test_resources_by_what_the_kubelet_has_from_plugins() -> None:
-    advertised = node(capacity={D: "2", "example.com/patched": "5"}, allocatable={D: "0"}, managed=[D])
+    advertised = node(capacity={D: "2", "example.com/patched": "5"}, allocatable={D: "0"}, kubelet_managed=[D])
     # The plugin has stopped, and with it goes what the kubelet can hand out.
     found = view(holding("g", resource=GPU, health=""), gpu=["g", "h"])
     entries = pod_resources.list_allocations("w1", found, [pod()])

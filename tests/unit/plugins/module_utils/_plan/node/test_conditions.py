@@ -73,7 +73,7 @@ def test_what_the_device_manager_gives_out() -> None:
     """A number that we patched is none of it, even where a kubelet that was set up again has put it to 0 since."""
     node_parts: Json = {
         "capacity": {D: "0", "example.com/card": "2", "example.com/unit": "1"},
-        "managed": [D, "example.com/card"],
+        "kubelet_managed": [D, "example.com/card"],
     }
     key = "nodecraft.kubeadm/owned-extended-resources"
     record = json.dumps({D: {"set": "4", "original": None}})

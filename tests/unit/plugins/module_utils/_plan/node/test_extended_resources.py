@@ -21,28 +21,28 @@ def test_a_device_plugins_resource_is_refused() -> None:
     with pytest.raises(
         Refusal, match=r"w1: resources example.com/dongle is not changed: a device plugin advertises it"
     ):
-        planned(RESOURCES, node(capacity={D: "4"}, managed=[D]), {D: 5})
+        planned(RESOURCES, node(capacity={D: "4"}, kubelet_managed=[D]), {D: 5})
 
 
 def test_what_remains_of_a_device_plugin_is_refused_with_its_removal() -> None:
     with pytest.raises(Refusal) as refused:
-        planned(RESOURCES, node(capacity={D: "0"}, managed=[D]), {D: 5})
+        planned(RESOURCES, node(capacity={D: "0"}, kubelet_managed=[D]), {D: 5})
     message = str(refused.value)
     assert "w1: resources example.com/dongle is not changed: the kubelet has 0 of it from a device plugin" in message
     patch = re.search(
         r"kubectl patch node w1 --subresource=status --type=json --patch='(?P<patch>.+)'\) and run again", message
     )
     assert patch is not None
-    left = json_patch.apply(node(capacity={D: "0"}, managed=[D]), json.loads(patch["patch"]))
+    left = json_patch.apply(node(capacity={D: "0"}, kubelet_managed=[D]), json.loads(patch["patch"]))
     assert D not in left["status"]["capacity"]
 
 
 def test_nothing_is_waited_for_that_is_a_device_plugins() -> None:
-    assert planned(RESOURCES, node(capacity={D: "4"}, managed=[D]), {D: None}, "absent").desired == {}
+    assert planned(RESOURCES, node(capacity={D: "4"}, kubelet_managed=[D]), {D: None}, "absent").desired == {}
 
 
 def test_what_a_device_plugin_took_over_is_left_to_it() -> None:
-    found = node(capacity={D: "4"}, managed=[D], annotations={OURS: owned(**{D: ("4", None)})})
+    found = node(capacity={D: "4"}, kubelet_managed=[D], annotations={OURS: owned(**{D: ("4", None)})})
     made = planned(RESOURCES, found, {}, purge=True)
     assert summarized(made) == [("owned", D, "4", None)]
     assert [entry["op"] for entry in made.patch] == ["test", "remove"]
