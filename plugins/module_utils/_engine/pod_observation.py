@@ -318,8 +318,7 @@ def observe_pod(
 
     expected: arguments and probes of the instance that should run. acceptable: whether an instance with this UID can be
     the expected one. baseline: the starts of each UID that happened before, because the kubelet keeps counting when an
-    instance with the same UID comes back. is_reported: whether the kubelet's report of the pod has to be there.
-    working: the other containers that have to work.
+    instance with the same UID comes back. is_reported: whether the kubelet's report of the pod has to be there. working: other containers that have to.
     """
     found = find_processes(host, watch)
     arguments, of_image = expected["arguments"], expected.get("of_image", False)
