@@ -132,6 +132,11 @@ def total_requests(pods: t.Iterable[Pod]) -> dict[str, Fraction]:
     return total
 
 
+def format_amount(amount: Fraction) -> str:
+    """An amount for a message: whole, or to three digits."""
+    return str(amount) if amount.denominator == 1 else f"{float(amount):.3g}"
+
+
 def tolerations_of(pod: Pod, taint: Taint) -> list[t.Mapping[str, t.Any]]:
     """The tolerations of a pod that a taint is tolerated by."""
     return [toleration for toleration in pod["spec"].get("tolerations") or [] if _tolerates(toleration, taint)]

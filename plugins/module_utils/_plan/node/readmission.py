@@ -121,7 +121,7 @@ def _resource_reason(requests: t.Mapping[str, Fraction], left: t.Mapping[str, Fr
     # A resource that the node does not have at all is none of the kubelet's business: it admits the pod.
     for name, amount in sorted(requests.items()):
         if amount > max(left[name], Fraction(0)):
-            return f"requests {_as_text(amount)} of {name}, {_as_text(max(left[name], Fraction(0)))} are left"
+            return f"requests {pods.format_amount(amount)} of {name}, {pods.format_amount(max(left[name], Fraction(0)))} are left"
     return None
 
 
@@ -129,10 +129,6 @@ def _sysctl_reason(pod: Pod, node: Conditions) -> str | None:
     names = [entry["name"] for entry in (pod["spec"].get("securityContext") or {}).get("sysctls") or []]
     found = [name for name in names if node.forbids(name)]
     return f"sets {', '.join(found)}, which is not allowed any more" if found else None
-
-
-def _as_text(amount: Fraction) -> str:
-    return str(amount) if amount.denominator == 1 else f"{float(amount):.3g}"
 
 
 def affinity_reason(pod: Pod, name: str, labels: Labels) -> str | None:

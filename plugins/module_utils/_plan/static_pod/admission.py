@@ -30,34 +30,32 @@ def problem(requests: t.Mapping[str, Fraction], node: t.Mapping[str, t.Any], oth
 
     A resource that the node does not have at all is not compared: the kubelet admits the pod.
     """
-    allocatable = {name: quantities.parse(str(amount)) for name, amount in node["status"]["allocatable"].items()}
-    reserved = pods.total_requests(pod for pod in others if is_critical(pod))
-    short = {
-        name: max(allocatable[name] - reserved.get(name, Fraction(0)), Fraction(0))
-        for name, amount in sorted(requests.items())
-        if name in allocatable and amount > allocatable[name] - reserved.get(name, Fraction(0))
-    }
+    short = _insufficient(requests, node, [pod for pod in others if is_critical(pod)])
     return "; ".join(
-        f"it requests {_format(requests[name])} of {name}, and {_format(left)} are left beside the node's critical pods"
+        f"it requests {pods.format_amount(requests[name])} of {name}, and {pods.format_amount(left)} are left beside the node's critical pods"
         for name, left in short.items()
     )
 
 
-def displaces(requests: t.Mapping[str, Fraction], node: t.Mapping[str, t.Any], others: t.Sequence[Pod]) -> list[str]:
+def displaces(requests: t.Mapping[str, Fraction], node: t.Mapping[str, t.Any], others: t.Iterable[Pod]) -> list[str]:
     """The resources of which there is room only when the kubelet ends other pods."""
-    return [
-        name
-        for name, amount in sorted(requests.items())
-        if name in node["status"]["allocatable"]
-        and amount + pods.total_requests(others).get(name, Fraction(0))
-        > quantities.parse(str(node["status"]["allocatable"][name]))
-    ]
+    return list(_insufficient(requests, node, others))
+
+
+def _insufficient(
+    requests: t.Mapping[str, Fraction], node: t.Mapping[str, t.Any], others: t.Iterable[Pod]
+) -> dict[str, Fraction]:
+    """What some pods of a node leave of each resource of which that is less than requested."""
+    reserved = pods.total_requests(others)
+    allocatable = node["status"]["allocatable"]
+    left = {
+        name: quantities.parse(str(allocatable[name])) - reserved.get(name, Fraction(0))
+        for name in sorted(requests)
+        if name in allocatable
+    }
+    return {name: max(amount, Fraction(0)) for name, amount in left.items() if requests[name] > amount}
 
 
 def is_critical(pod: Pod) -> bool:
     """Whether the kubelet ends a pod for no static pod."""
     return pods.is_static(pod) or pods.priority(pod) >= _CRITICAL
-
-
-def _format(amount: Fraction) -> str:
-    return str(amount) if amount.denominator == 1 else f"{float(amount):.3g}"
