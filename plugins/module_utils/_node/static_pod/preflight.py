@@ -21,7 +21,7 @@ from ..._plan.static_pod import plan as static_pod
 from ..._plan.static_pod.pod_fields import Probe
 from ..etcd import etcd_client, etcd_preflight
 from ..transaction.file_versions import refuse_unsafe
-from . import api_server_files, certificates, pod_start, static_pods
+from . import api_server_files, certificates, other_instances, pod_start, static_pods
 from .certificates import Finding
 from .component_files import (
     ComponentFiles,
@@ -62,6 +62,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
         *warnings_of_single_files(plan),
         *_refuse_findings(pod, found, node),
         *_refuse_unforced(pod, plan, node),
+        *other_instances.check(pod, node),
     ]
     if pod.name == API_SERVER:
         warnings += _check_etcd_of_api_server(pod, files, node)

@@ -17,6 +17,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node imp
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import preflight, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.component_files import ComponentFiles
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import other_instances
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
@@ -80,6 +81,68 @@ def test_a_kubelet_that_has_just_been_started_gets_a_moment(site: Site) -> None:
     site.web.health_status = 500
     site.clock.watchers.append(lambda: setattr(site.web, "health_status", 200))
     assert site.check(api_server(site), v=4) == ()
+
+
+# ---- the other control planes ------------------------------------------------------------------------------------------
+
+
+def show_pods(monkeypatch: pytest.MonkeyPatch, *others: tuple[str, int | None]) -> None:
+    """Have the API show the API servers of other control planes. port: at the loopback; None for none."""
+    items = []
+    for node, port in others:
+        get = {"host": "127.0.0.1", "port": port, "path": "/readyz", "scheme": "HTTP"}
+        component = "etcd" if port is None else "kube-apiserver"
+        items.append(
+            {
+                "metadata": {
+                    "name": f"{component}-{node}",
+                    "labels": {"component": component},
+                    "annotations": {"kubernetes.io/config.mirror": "1"},
+                },
+                "spec": {"nodeName": node, "containers": [{"name": component, "readinessProbe": {"httpGet": get}}]},
+                "status": {},
+            }
+        )
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: ({"items": items}, ""))
+    monkeypatch.setattr(other_instances, "_LOCAL", ())
+
+
+def test_the_last_api_server_is_not_stopped(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    show_pods(monkeypatch, ("cp2", 1), ("cp3", None))
+    with pytest.raises(
+        Refusal,
+        match=r"no other kube-apiserver of the cluster would serve .*cp2 \(.*refused\) and cp3 \(it has none\)\. Repair",
+    ):
+        site.check(pod, v=4)
+    site.force = True
+    (warning,) = site.check(pod, v=4)
+    assert warning.startswith("forced: no other kube-apiserver")
+
+
+def test_another_api_server_that_serves_is_enough(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    show_pods(monkeypatch, ("cp2", site.web.port), ("cp3", site.web.port))
+    assert site.check(pod, v=4) == ()
+    show_pods(monkeypatch, ("cp2", site.web.port), ("cp3", None))
+    assert site.check(pod, v=4) == ("kube-apiserver does not serve on every other control plane: cp3 (it has none)",)
+
+
+def test_a_repair_of_the_last_api_server_is_not_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    site.web.health_status = 500
+    show_pods(monkeypatch, ("cp2", 1))
+    assert site.check(pod, v=4) == ()
+
+
+def test_control_planes_that_the_api_does_not_show_are_not_verified(site: Site) -> None:
+    pod = api_server(site)
+    site.start(pod)
+    begin = "whether another kube-apiserver serves while this one restarts: "
+    assert any(text.startswith(begin) for text in site.unverified(pod, v=4))
 
 
 # ---- certificates and image ------------------------------------------------------------------------------------------
