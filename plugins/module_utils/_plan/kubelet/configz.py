@@ -54,7 +54,7 @@ def differences(desired: t.Any, running: t.Mapping[str, t.Any]) -> list[ConfigDi
 
 def reverted_values(operations: t.Iterable[Change]) -> tuple[dict[str, dict[str, t.Any]], list[str]]:
     """What is desired of a running kubelet after a change was reverted, as C(differences) takes it; and the keys of gates and fields with which it cannot
-    be compared."""
+    be compared. operations: those of the plan that reverts it."""
     values: dict[str, dict[str, t.Any]] = {GATES: {}, CONFIG: {}}
     rest = []
     for each in operations:
