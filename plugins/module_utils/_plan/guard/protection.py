@@ -37,7 +37,8 @@ _REPELLING_EFFECTS = ("NoSchedule", node_taints.NO_EXECUTE)
 @dataclasses.dataclass(frozen=True)
 class Cluster:
     """What was read. objects: those of the guard's name and of its trial's. workloads: what makes pods from a template, by kind,
-    empty unless it matters. guards: the policies of the other guards that refuse, by name.
+    read only for a guard with require_request. guards: the policies of the other guards that refuse, by name, read only for one that
+    refuses itself.
     """
 
     objects: t.Mapping[ObjectKey, Json]
@@ -52,7 +53,8 @@ class Protection:
 
     added, removed: as against the guard in force. stale: desired, protected before, and no nodes any more. untainted: on which
     the scheduler itself may place any pod. gone: removed because they are no nodes any more. taints: those that keep pods off,
-    each with effect, key and value. denied_workloads: those that would lose their pods, by kind and name.
+    each with effect, key and value. denied_workloads: those of which the guard would refuse the next pods, by kind and
+    name; pods that run stay.
     """
 
     nodes: tuple[str, ...] = ()
@@ -68,8 +70,8 @@ class Protection:
 def plan_protection(desired: Desired, cluster: Cluster, *, dry: bool) -> Protection:
     """Which nodes are protected. dry: nothing is written, so that nodes may yet come to be managed.
 
-    Raises Refusal for nodes that do not exist or have another guard, for none at all when there is no guard yet, and for what
-    would lose its pods.
+    Raises Refusal for nodes that do not exist or have another guard, for none at all when there is no guard yet, and for
+    workloads whose next pods would be refused.
     """
     former = placement_policies.nodes_of(cluster.objects.get((POLICY, desired.name)))
     nodes = (desired.nodes or _find_reserved_nodes(desired, cluster)) if desired.present else ()
