@@ -43,6 +43,7 @@ class Usage:
 _SERVING = Usage("tls-cert-file", "tls-private-key-file", is_server=True)
 _USES: dict[str, tuple[Usage, ...]] = {
     "kube-apiserver": (
+        # Counts where the administrator's kubeconfig names no authority: kubeadm signs this pair with the clients' one.
         dataclasses.replace(_SERVING, ca_flag="client-ca-file"),
         # Which authority etcd and the kubelets verify these with is written in no argument of the API server.
         Usage("etcd-certfile", "etcd-keyfile", is_client=True),
@@ -119,6 +120,7 @@ def _certificate_problem(
     """unverified: gets the claims that could not be verified, each with the reason. A claim: what follows "the certificate is"."""
     try:
         pair = files.read(cert_path), files.read(key_path)
+        # The time is the same in both roles: one of them is enough, that of the server where the pair has both.
         as_client = use.is_client and not use.is_server
         problem = pair_problem(*pair) or _run_check("in its time", unverified, time_problem, *pair, as_client=as_client)
         if problem or not is_new or not use.ca_flag:
@@ -132,7 +134,7 @@ def _certificate_problem(
             urls = [url for flag in use.url_flags for url in files.flags(flag)]
             names += hosts_of_urls(urls) if use.url_flags else [address]
             if not any(names):
-                names = [None]
+                names = [None]  # any will do
                 unverified.append("valid for the address by which it is reached: no argument tells it")
         return _run_check(
             "trusted by its peers", unverified, trust_problem, *pair, authority, names=names, is_client=use.is_client
