@@ -62,7 +62,7 @@ class DevicePluginRollout(RoleRollout[PluginHost]):
     """The steps of one host. One host, the coordinator, deploys the plugin for all; the others only load its image."""
 
     host_type = PluginHost
-    _object = "device plugin"
+    _shared_object = "device plugin"
 
     # ---- the image, which is built on its own --------------------------------------------------------------------------
 

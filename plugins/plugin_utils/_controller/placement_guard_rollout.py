@@ -18,7 +18,7 @@ class PlacementGuardRollout(RoleRollout[GuardHost]):
     """The steps of one host."""
 
     host_type = GuardHost
-    _object = "placement guard"
+    _shared_object = "placement guard"
 
     def _checked_settings(self) -> GuardSettings:
         names = self._play.argument_specs()["main"]["options"]

@@ -30,7 +30,7 @@ class RoleSummary(Steps, t.Generic[H]):
 
     host_type: t.ClassVar[type[HostResults[t.Any, t.Any]]]
     # What there is once for all hosts, as a summary calls it; empty where each host is planned and changed by itself, and none of them may be missing.
-    _object = ""
+    _shared_object = ""
     # What became of a part of a host.
     _part_type: t.ClassVar[type[PartResult]] = PartResult
 
@@ -99,9 +99,9 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def run_fields(self, reports: t.Mapping[str, Json]) -> Json:
         """The reports of this role as fields of C(report.Run). reports: by host."""
-        if self._object:
+        if self._shared_object:
             is_changed = any(typed.parse(ModuleResult, each).changed for each in reports.values())
-            return {"objects": {self._object: is_changed}}
+            return {"objects": {self._shared_object: is_changed}}
         return {"parts": self._all_parts(reports)}
 
     def _all_parts(self, reports: t.Mapping[str, Json]) -> list[Part]:
@@ -125,14 +125,14 @@ class RoleSummary(Steps, t.Generic[H]):
 
     def statistics(self, reports: t.Mapping[str, Json]) -> Json:
         """The same as the statistics of a run have it, by name."""
-        if self._object:
+        if self._shared_object:
             return {f"{self._role}_report": each for each in reports.values()}
         return {f"{self._role}_report": dict(reports)} if reports else {}
 
     @classmethod
     def parts_of(cls, report: Json) -> Report:
         """The parts of this role's report of a host, by name. report: as it is published."""
-        given = {} if cls._object else report
+        given = {} if cls._shared_object else report
         return {name: typed.parse(cls._part_type, each) for name, each in given.items() if isinstance(each, dict)}
 
 
@@ -164,7 +164,7 @@ class RoleEnd(RoleSummary[H]):
             return ""
         number = self.count_pending(own_report) if self._fails_on_pending else 0
         is_unknown = (
-            not self._object
+            not self._shared_object
             and not self.parts_of(own_report)
             and self._pass.own.takes_part
             and not self._play.check_mode
@@ -174,7 +174,7 @@ class RoleEnd(RoleSummary[H]):
 
     def count_pending(self, own_report: Json) -> int:
         """How many operations a plan has. own_report: of this host. What there is once is one thing to change."""
-        if self._object:
+        if self._shared_object:
             return int(typed.parse(ModuleResult, own_report).changed)
         return sum(len(each.operations or ()) for each in self.parts_of(own_report).values())
 

@@ -60,7 +60,7 @@ class RoleRollout(RoleEnd[H]):
         settings = self._checked_settings()
         # Beyond Ansible's forks a host begins when others have failed with the same task: 10 hosts, 5 forks, and four refused themselves for w1.
         lost = [host for host in self._play.lost_hosts() if self._pass.host(host).start.pass_id != self._play.task_id]
-        if lost and not self._object:
+        if lost and not self._shared_object:
             raise Refusal(
                 "Nothing was changed: nodes that failed, could not be reached or were ended earlier in this play cannot"
                 f" be planned ({', '.join(lost)}), also behind a rescue. Repair them, or exclude them with --limit."
@@ -103,7 +103,7 @@ class RoleRollout(RoleEnd[H]):
             texts.append(
                 f"invalid strategy {strategy}: must be linear, because a turn begins only when every host has planned."
             )
-        if not self._object and self._play.is_run_once:
+        if not self._shared_object and self._play.is_run_once:
             texts.append(
                 "invalid run_once true: must be false, because every host plans for itself. Name the hosts of the run with --limit."
             )
