@@ -21,9 +21,6 @@ from . import messages
 from .messages import Transaction
 from .results import ComponentResult, PartResult
 
-# The source of the variable that sets all of a field on a host, as text behind a revert; empty where that is not known.
-VariableSource = t.Callable[[str, str], str]
-
 _LOST = "lost when kubeadm wrote the manifest again"
 _KUBELET, _NODE = "kubelet", "Node"
 # How a setting is named, by its field. Of others the field is named.
@@ -156,7 +153,7 @@ def report_lines(run: Run) -> list[str]:
 
 
 def report_data(run: Run) -> dict[str, t.Any]:
-    """The same for programs: C(outcome), and by host how many operations were made and are C(count_pending), and whether it C(failed)."""
+    """The same for programs: C(outcome), and by host how many operations were made and are C(pending), and whether it C(failed)."""
     hosts: dict[str, dict[str, t.Any]] = {
         host: {"changed": 0, "pending": 0, "failed": False} for host in (*run.hosts, *(part.host for part in run.parts))
     }
@@ -308,8 +305,8 @@ def _waiting_lines(run: Run) -> list[str]:
     hosts: dict[str, list[str]] = {}
     waiting = set(run.waiting_hosts).difference(run.incomplete_hosts)
     for part in run.parts:
-        is_due = part.is_waiting and part.host in waiting
-        if is_due and part.host not in (found := hosts.setdefault(part.result.msg, [])):
+        is_listed = part.is_waiting and part.host in waiting
+        if is_listed and part.host not in (found := hosts.setdefault(part.result.msg, [])):
             found.append(part.host)
     known = {text for causes in run.causes.values() for text in causes}
     return [f"  {join_first(found)}: {why if why not in known else 'not changed'}" for why, found in hosts.items()]
@@ -465,11 +462,11 @@ def owned_settings(result: ComponentResult) -> t.Iterator[tuple[str, str]]:
 # ---- an operation ----------------------------------------------------------------------------------------------------
 
 
-def describe_operation(change: Change, place: str = "") -> str:
-    """One operation, such as C(~ --v=2 -> 4). place: where the variable comes from, of a revert."""
+def describe_operation(change: Change, origin: str = "") -> str:
+    """One operation, such as C(~ --v=2 -> 4). origin: of the variable of a revert, such as C(; node_kubelet_config is from FILE)."""
     name = _NAMES.get(change.field, f"{change.field} {{}}: ").format(change.key)
     before, after = (_format_value(change.field, value) for value in (change.before, change.after))
-    reason = f" (no longer desired{place})" if change.no_longer_desired else ""
+    reason = f" (no longer desired{origin})" if change.no_longer_desired else ""
     if change.before is None:
         text = f"+ {name}{after}"
     elif change.after is None:
