@@ -35,9 +35,9 @@ _MESSAGES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("config", re.compile(r"invalid configuration: ([a-z][\w.]*)")),
     ("config", re.compile(r"invalid configuration: .* (?:specified for|configuration option) ([a-z][\w.]*)")),
 )
-_FLAG = re.compile(r"--([a-z][\w-]*)")
-# The same where they do not name it.
+# A message that does not name its setting -> that setting.
 _PHRASES: dict[str, Setting] = {"unknown api groups": ("args", "runtime-config")}
+_FLAG = re.compile(r"--([a-z][\w-]*)")
 # The minor version -> the feature gates that its components no longer know, as of v1.38.0-beta.0.
 _REMOVED_GATES: dict[tuple[int, int], frozenset[str]] = {
     (1, 38): frozenset(
@@ -54,13 +54,12 @@ _REMOVED_GATES: dict[tuple[int, int], frozenset[str]] = {
         )
     ),
 }
-_MERGED = (flags.FEATURE_GATES, flags.ENABLE_PLUGINS, flags.DISABLE_PLUGINS)
 
 
 def offending_settings(message: str, values: Values) -> list[Setting]:
     """The settings that a refusal is about, each as field and key. values: what the component was started with.
 
-    None when the message does not show it. A file counts as the argument that names it.
+    Empty when the message does not show it. A file counts as the argument that names it.
     """
     found = [
         (field, flags.normalise(key) if field == "args" else key.replace(".", "/"))
@@ -83,7 +82,7 @@ def verdict_of(program: str, status: int, output: str, *, accepts: bool) -> Verd
 
 
 def removed_gates(gates: t.Iterable[str], target: t.Sequence[int]) -> list[tuple[Setting | None, str]]:
-    """The feature gates that a version no longer knows, by a table: each as a setting, and what that means.
+    """The feature gates that a version no longer knows, by a table: each as a setting, which is always known here, and what that means.
 
     The table does not know which gates the final release removed besides, and which it locked to a value.
     """
@@ -102,7 +101,7 @@ def _by_path(message: str, values: Values) -> list[Setting]:
     paths = {
         key: [text for text in texts if text.startswith("/")]
         for key, texts in values.get("args", {}).items()
-        if key not in _MERGED and isinstance(texts, list)
+        if isinstance(texts, list)
     }
     return [("args", key) for key, texts in paths.items() if any(_names_path(message, text) for text in texts)]
 
