@@ -172,7 +172,7 @@ blocked_by:
   type: str
 open_transaction:
   description: >-
-    C(id), C(phase), C(message) and C(requested) of the open transaction; V(null) when there is none.
+    C(id), C(phase), C(message) and C(requested) (with C(at) and C(from)) of the open transaction; V(null) when there is none.
     All but C(message) are V(null) when its journal cannot be read.
   returned: success
   type: dict

@@ -167,7 +167,7 @@ static_pods:
       elements: str
     open_transaction:
       description: >-
-        C(id), C(phase), C(message) and C(requested) of the open transaction; V(null) when there is none.
+        C(id), C(phase), C(message) and C(requested) (with C(at) and C(from)) of the open transaction; V(null) when there is none.
         All but C(message) are V(null) when its journal cannot be read.
       type: dict
     last_transaction:
