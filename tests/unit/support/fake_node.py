@@ -32,6 +32,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 NAME = "kube-apiserver"
 NODE = "cp1"
+TRANSACTION_ID = "20260101T000000.000000Z-abcdef"
 LOG_PREFIX = f"kube-system_{NAME}-{NODE}_"
 MIRROR = f"/api/v1/namespaces/kube-system/pods/{NAME}-{NODE}"
 
@@ -409,7 +410,7 @@ class FakeNode:
         }
         return {
             "format": FORMAT,
-            "id": "20260101T000000.000000Z-abcdef",
+            "id": TRANSACTION_ID,
             "name": NAME,
             "requested": {"at": "2026-01-01T00:00:00Z", "from": "10.0.0.99"},
             "phase": PREPARED,

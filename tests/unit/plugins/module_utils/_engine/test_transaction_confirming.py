@@ -18,15 +18,20 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     VERIFYING,
     save_journal,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FOREIGN, NEW, OLD, Behaviour, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
+    FOREIGN,
+    NEW,
+    OLD,
+    TRANSACTION_ID,
+    Behaviour,
+    FakeNode,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd import FakeUnit
 
-ID = "20260101T000000.000000Z-abcdef"
 
-
-def confirm(node: FakeNode, word: str = ID) -> None:
-    """The confirmation."""
-    (node.state / CONFIRMED).write_text(f"{word}\n", encoding="ascii")
+def confirm(node: FakeNode, confirmed_id: str = TRANSACTION_ID) -> None:
+    """Leave the confirmation of a transaction, which may be another one than that of the node."""
+    (node.state / CONFIRMED).write_text(f"{confirmed_id}\n", encoding="ascii")
 
 
 def text_of(node: FakeNode) -> str:
@@ -36,7 +41,7 @@ def text_of(node: FakeNode) -> str:
 # ---- confirmed -------------------------------------------------------------------------------------------------------
 
 
-def test_a_word_from_outside_commits_at_once(node: FakeNode) -> None:
+def test_a_confirmation_commits_at_once(node: FakeNode) -> None:
     node.prepare(confirm_timeout=60)
     node.once(CONFIRMING, lambda: confirm(node))
     began = node.clock.now
@@ -48,14 +53,14 @@ def test_a_word_from_outside_commits_at_once(node: FakeNode) -> None:
     assert not (node.state / CONFIRMED).exists()
 
 
-def test_a_change_that_needs_no_word_is_reported(node: FakeNode) -> None:
+def test_a_change_that_needs_no_confirmation_is_reported(node: FakeNode) -> None:
     assert node.change()["confirmed"] is None
 
 
-@pytest.mark.parametrize("word", [None, "20250101T000000Z-000000", ""])
-def test_without_its_own_word_it_is_restored(node: FakeNode, word: str | None) -> None:
-    if word is not None:
-        confirm(node, word)
+@pytest.mark.parametrize("confirmed_id", [None, "20250101T000000Z-000000", ""])
+def test_without_its_own_confirmation_it_is_restored(node: FakeNode, confirmed_id: str | None) -> None:
+    if confirmed_id is not None:
+        confirm(node, confirmed_id)
     began = node.clock.now
     result = node.change(confirm_timeout=30)
     assert (result["outcome"], result["confirmed"]) == (ROLLED_BACK, False)
@@ -76,7 +81,7 @@ def test_what_is_confirmed_and_not_healthy_is_not_committed(node: FakeNode) -> N
     assert result["log"] == ["E1 why it died"]
 
 
-def test_a_foreign_edit_while_the_word_is_waited_for_is_an_alarm(node: FakeNode) -> None:
+def test_a_foreign_edit_while_the_confirmation_is_waited_for_is_an_alarm(node: FakeNode) -> None:
     node.prepare(confirm_timeout=30)
     node.once(CONFIRMING, node.foreign_edit)
     result = node.run()
@@ -93,7 +98,7 @@ def die() -> None:
     raise Killed
 
 
-def test_the_time_for_the_word_goes_on_over_a_restart_of_the_engine(node: FakeNode) -> None:
+def test_the_time_for_the_confirmation_goes_on_over_a_restart_of_the_engine(node: FakeNode) -> None:
     node.prepare(confirm_timeout=30)
     began = node.clock.now
     node.at(25, die)
@@ -103,13 +108,15 @@ def test_the_time_for_the_word_goes_on_over_a_restart_of_the_engine(node: FakeNo
     assert node.clock.now - began == pytest.approx(9 + 30 + 9, abs=2)
 
 
-@pytest.mark.parametrize(("word", "outcome"), [(True, COMMITTED), (False, ROLLED_BACK)])
-def test_after_a_reboot_it_is_verified_again_and_a_word_stays_given(node: FakeNode, word: bool, outcome: str) -> None:
+@pytest.mark.parametrize(("is_confirmed", "outcome"), [(True, COMMITTED), (False, ROLLED_BACK)])
+def test_after_a_reboot_it_is_verified_again_and_a_confirmation_stays(
+    node: FakeNode, is_confirmed: bool, outcome: str
+) -> None:
     node.prepare(confirm_timeout=30)
     node.once(CONFIRMING, die)
     with pytest.raises(Killed):
         node.new_engine().run()
-    if word:
+    if is_confirmed:
         confirm(node)
     save_journal(str(node.state), node.opened() | {"boot": "another boot"})
     node.kubelet.restart()
@@ -117,11 +124,11 @@ def test_after_a_reboot_it_is_verified_again_and_a_word_stays_given(node: FakeNo
     node.kubelet.instances[0].started = 5.0
     result = node.run()
     assert result["outcome"] == outcome
-    assert text_of(node) == (NEW if word else OLD)
+    assert text_of(node) == (NEW if is_confirmed else OLD)
     assert "is healthy, watched for 3 s" in node.messages[-5:]
 
 
-def test_a_kubelet_waits_for_the_word_too(tmp_path: t.Any, web: t.Any) -> None:
+def test_a_kubelet_waits_for_the_confirmation_too(tmp_path: t.Any, web: t.Any) -> None:
     unit = FakeUnit(tmp_path, web)
     result = unit.change(confirm_timeout=20)
     assert (result["outcome"], result["log"]) == (ROLLED_BACK, [])
@@ -194,7 +201,7 @@ def test_what_was_down_before_is_no_reason_to_restart_the_kubelet(node: FakeNode
     assert node.kubelet.restarts == 0
 
 
-def test_a_slow_stop_is_no_rest(node: FakeNode) -> None:
+def test_a_slow_stop_is_no_stall(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None, stop=120)
     node.clock.pace = 4
     assert node.change()["outcome"] == ROLLED_BACK
