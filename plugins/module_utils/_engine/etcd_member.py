@@ -192,9 +192,9 @@ class EtcdMember(t.NamedTuple):
         unverified = []
         try:
             # Behind the write: an alarm that this one raised is none of the change.
-            member = EtcdCluster(self.watch["before"]["etcd"])
-            state["alarms"] = member.alarms()
-            state["members"] = sorted(str(entry.get("ID")) for entry in member.members())
+            cluster = EtcdCluster(self.watch["before"]["etcd"])
+            state["alarms"] = cluster.alarms()
+            state["members"] = sorted(str(entry.get("ID")) for entry in cluster.members())
         except EtcdError as exc:
             unverified.append(f"whether it is in the same cluster as before: it did not list its members then ({exc})")
         return {"etcd": state, "unverified": unverified}
@@ -279,11 +279,11 @@ class EtcdMember(t.NamedTuple):
         limit = self.clock() + TRANSIENT_TIMEOUT
         while True:
             try:
-                member = EtcdCluster(self.watch["after"]["etcd"])
-                others = member.list_others()
+                cluster = EtcdCluster(self.watch["after"]["etcd"])
+                others = cluster.list_others()
                 names = {str(entry["ID"]): member_name(entry) for entry in others}
                 revisions = {
-                    each: member.revision(entry.get("clientURLs") or [], each) for each, entry in zip(names, others)
+                    each: cluster.revision(entry.get("clientURLs") or [], each) for each, entry in zip(names, others)
                 }
             except EtcdError as exc:
                 return f"etcd does not list its members: {exc}"

@@ -233,11 +233,11 @@ def read_cluster(access: Access) -> Cluster:
     Raises KubeadmError when this member does not list them.
     """
     try:
-        member = EtcdCluster(access.to_journal())
-        response = member.post(MEMBERS)
+        cluster = EtcdCluster(access.to_journal())
+        response = cluster.post(MEMBERS)
         this, entries = response["header"]["member_id"], response["members"]
         context = tls_context_of(access.to_journal())
-        status = {entry["ID"]: member.status(_urls_of(entry, this, access), entry["ID"]) for entry in entries}
+        status = {entry["ID"]: cluster.status(_urls_of(entry, this, access), entry["ID"]) for entry in entries}
         members = [
             _to_member(entry, this, access, context, is_reachable=status[entry["ID"]] is not None) for entry in entries
         ]
@@ -247,30 +247,30 @@ def read_cluster(access: Access) -> Cluster:
         behind = tuple(
             name
             for entry, name in zip(entries, (each.name for each in members))
-            if entry["ID"] != this and not _is_caught_up(newest, revisions, entry, member, access)
+            if entry["ID"] != this and not _is_caught_up(newest, revisions, entry, cluster, access)
         )
         size = (status[this] or {}).get("dbSize")
-        return Cluster(tuple(members), _read_alarms(member, status[this] or {}), behind, int(size) if size else None)
+        return Cluster(tuple(members), _read_alarms(cluster, status[this] or {}), behind, int(size) if size else None)
     except (EtcdError, CredentialError, OSError, ValueError, TypeError, LookupError) as exc:
         raise KubeadmError(
             str(exc) if isinstance(exc, EtcdError) else f"{access.url}: {describe_failure(exc)}"
         ) from exc
 
 
-def _read_alarms(member: EtcdCluster, status: Json) -> tuple[str, ...]:
+def _read_alarms(cluster: EtcdCluster, status: Json) -> tuple[str, ...]:
     """Of all members; without a majority, those in the member's own status."""
     with contextlib.suppress(EtcdError):
-        return tuple(member.alarms())
+        return tuple(cluster.alarms())
     return tuple(str(error).strip() for error in status.get("errors") or [] if "alarm:" in str(error))
 
 
 def _is_caught_up(
-    newest: int, revisions: t.Mapping[str, int | None], entry: Json, member: EtcdCluster, access: Access
+    newest: int, revisions: t.Mapping[str, int | None], entry: Json, cluster: EtcdCluster, access: Access
 ) -> bool:
     revision = revisions[entry["ID"]]
     if revision is None:
         return True  # its health reports that it does not respond
-    return revision >= newest or (member.revision(_urls_of(entry, "", access), entry["ID"]) or 0) >= newest
+    return revision >= newest or (cluster.revision(_urls_of(entry, "", access), entry["ID"]) or 0) >= newest
 
 
 def _urls_of(entry: Json, this: str, access: Access) -> list[str]:
