@@ -12,7 +12,7 @@ from http import HTTPStatus
 
 from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import access
-from .._plan.kubernetes.access import Right
+from .._plan.kubernetes.access import REVIEWS, RIGHT_TO_REVIEW, USER_REVIEW, USER_REVIEWS, Right
 from .client import ApiError, Client, Connect, Json, Params
 from .objects import version_warnings
 from .parallel import for_each
@@ -38,7 +38,7 @@ def _find_missing(client: Client, rights: t.Sequence[Right], workers: int) -> li
     except ApiError as exc:
         if exc.status != HTTPStatus.FORBIDDEN:
             raise
-        return [access.REVIEW]
+        return [RIGHT_TO_REVIEW]
     lacking = []
     for right, dummy in denied:
         names = tuple(name for other, name in denied_names if other == right)
@@ -53,7 +53,7 @@ def _list_denied(client: Client, reviews: t.Sequence[tuple[Right, str]], workers
 
     def review(entry: tuple[Right, str]) -> bool:
         right, name = entry
-        if client.create(access.REVIEWS, right.review(name), dry_run=False)["status"].get("allowed") is True:
+        if client.create(REVIEWS, right.review(name), dry_run=False)["status"].get("allowed") is True:
             allowed.add(entry)
         return True
 
@@ -64,6 +64,6 @@ def _list_denied(client: Client, reviews: t.Sequence[tuple[Right, str]], workers
 def _read_user_name(client: Client) -> str | None:
     """The name of the account; None where the API server does not report it."""
     try:
-        return str(client.create(access.USER, access.USER_REVIEW, dry_run=False)["status"]["userInfo"]["username"])
+        return str(client.create(USER_REVIEWS, USER_REVIEW, dry_run=False)["status"]["userInfo"]["username"])
     except (ApiError, KeyError):
         return None

@@ -18,7 +18,7 @@ from ..common.typed import ModuleResult
 Json = dict[str, t.Any]
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-USER = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+USER_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 USER_REVIEW: Json = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 
 
@@ -62,7 +62,7 @@ class Right:
 
 
 # Without it none of the others can be reviewed. Every account has it, unless the ClusterRole system:basic-user was taken from it.
-REVIEW = Right("create", "selfsubjectaccessreviews", "authorization.k8s.io")
+RIGHT_TO_REVIEW = Right("create", "selfsubjectaccessreviews", "authorization.k8s.io")
 
 
 def of_lease(name: str, namespace: str) -> list[Right]:

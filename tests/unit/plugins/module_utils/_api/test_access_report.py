@@ -58,7 +58,7 @@ def test_no_rights_at_all_are_refused(serve: Serve) -> None:
 def test_account_that_cannot_be_reviewed_lacks_that_right(serve: Serve) -> None:
     api = serve()
     api.responses[access.REVIEWS] = HttpError(403, 'User "x" cannot create resource "selfsubjectaccessreviews"')
-    assert review(api, GET)["missing"] == access.to_option([access.REVIEW])
+    assert review(api, GET)["missing"] == access.to_option([access.RIGHT_TO_REVIEW])
 
 
 @pytest.mark.parametrize("status", [401, 404])
@@ -72,7 +72,7 @@ def test_other_refusal_of_a_review_is_an_error(serve: Serve, status: int) -> Non
 @pytest.mark.parametrize("response", [HttpError(404, "unknown"), {"status": {}}])
 def test_account_without_a_name_is_reviewed_all_the_same(serve: Serve, response: t.Any) -> None:
     api = serve()
-    api.responses[access.USER] = response
+    api.responses[access.USER_REVIEWS] = response
     api.granted = {("list", "")}
     assert review(api, LIST) == {"user": None, "missing": []}
 
