@@ -20,7 +20,7 @@ Values = dict[str, dict[str, t.Any]]
 class Owned:
     """One key that we set: to what, and what stood there before us (None: nothing).
 
-    blanks: how the lists and mappings around it were written that were empty before us, by their place.
+    blanks: name of a list or mapping around it that was empty before us -> its YAML text then.
     """
 
     set: t.Any

@@ -48,8 +48,8 @@ Json = t.Mapping[str, t.Any]
 
 @dataclasses.dataclass(frozen=True)
 class NodeSettings:
-    """What the others have to know of a host. node: its name in Kubernetes. cluster: of the node, when that was queried. The desired state is by kind,
-    None where no variable names it."""
+    """What the others have to know of a host. node: its name in Kubernetes. cluster: of the node, when that was queried. max_unreachable: how many hosts
+    may be skipped. The desired state is by kind, None where no variable names it."""
 
     node: str = ""
     cluster: ClusterIdentity | None = typed.field_of(ClusterIdentity)
@@ -67,7 +67,8 @@ class NodeSettings:
 
 @dataclasses.dataclass(frozen=True)
 class NodesDecision(Decision):
-    """Of the step decide. served: the hosts that take part. api: who may query the API for them, best first."""
+    """Of the step decide. served: the hosts that take part. excluded: those that are skipped, because they cannot be reached. api: who may query the API
+    for them, best first."""
 
     served: t.Sequence[str] = ()
     excluded: t.Sequence[str] = ()
