@@ -33,7 +33,7 @@ Planned = t.TypeVar("Planned")
 
 
 class ApiSteps(t.Generic[Observed, Planned]):
-    """One run of a module. params: its options. diff: whether differences are reported."""
+    """One run of a module, as C(runner.Steps) has it. params: its options. diff: whether differences are reported."""
 
     unrehearsed = ""
 
@@ -156,7 +156,8 @@ P = t.TypeVar("P", bound=Plan)
 @dataclasses.dataclass
 class Target(t.Generic[P]):
     """One object of a task. read: as it was when it was planned; empty when there is none. latest: as it was last read. error: why it
-    failed; empty when it did not. sent: whether the API server accepted the plan's patch. tried: false where the plan is not carried out.
+    failed; empty when it did not. note: what else its message says, such as why it was not tried. sent: whether the API server accepted the
+    plan's patch. tried: false where the plan is not carried out.
     """
 
     name: str

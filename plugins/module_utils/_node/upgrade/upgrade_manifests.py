@@ -31,8 +31,8 @@ _MOST_LINES = 3  # of a failed kubeadm's output
 class Kubeadm(t.NamedTuple):
     """One kubeadm program.
 
-    program: its path. config: the file that it finds at CONFIG. configuration: the cluster's, from which that is made. patches: the
-    directory that it names; None for none.
+    program: its path. config: the content of the file that it finds at CONFIG. configuration: the cluster's, from which that is made.
+    run: starts a program, like AnsibleModule.run_command. patches: the directory that it names; None for none.
     """
 
     program: str
