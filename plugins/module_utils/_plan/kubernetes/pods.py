@@ -61,7 +61,7 @@ def container_statuses(pod: Pod) -> list[dict[str, t.Any]]:
 def containers_requesting(pod: Pod, resource: str) -> set[str]:
     """The names of its containers that request a resource, init containers among them."""
     found = [*(pod["spec"].get("initContainers") or []), *(pod["spec"].get("containers") or [])]
-    return {str(each["name"]) for each in found if _container_requests(each).get(resource)}
+    return {str(each["name"]) for each in found if _own_requests(each).get(resource)}
 
 
 def is_static(pod: Pod) -> bool:
@@ -87,19 +87,19 @@ def sum_requests(pod: Pod) -> dict[str, Fraction]:
     after the other, beside the sidecars that were started before. What a pod requests as a whole goes before that, and its
     overhead comes on top.
     """
-    total = {**_of_containers(pod), **_container_requests(pod["spec"])}
+    total = {**_sum_containers(pod), **_own_requests(pod["spec"])}
     _add_amounts(total, _amounts(pod["spec"].get("overhead")))
     return total
 
 
-def _of_containers(pod: Pod) -> dict[str, Fraction]:
+def _sum_containers(pod: Pod) -> dict[str, Fraction]:
     total: dict[str, Fraction] = {}
     for container in pod["spec"].get("containers") or []:
-        _add_amounts(total, _container_requests(container))
+        _add_amounts(total, _own_requests(container))
     peak: dict[str, Fraction] = {}
     sidecars: dict[str, Fraction] = {}
     for container in pod["spec"].get("initContainers") or []:
-        own = _container_requests(container)
+        own = _own_requests(container)
         if container.get("restartPolicy") == "Always":
             _add_amounts(total, own)
             _add_amounts(sidecars, own)
@@ -110,7 +110,8 @@ def _of_containers(pod: Pod) -> dict[str, Fraction]:
     return {name: max(total.get(name, Fraction(0)), peak.get(name, Fraction(0))) for name in {*total, *peak}}
 
 
-def _container_requests(requester: t.Mapping[str, t.Any]) -> dict[str, Fraction]:
+def _own_requests(requester: t.Mapping[str, t.Any]) -> dict[str, Fraction]:
+    """What a container requests, or by its own field the specification of a pod, without its containers."""
     return _amounts((requester.get("resources") or {}).get("requests"))
 
 
@@ -158,15 +159,15 @@ def _tolerates(toleration: t.Mapping[str, t.Any], taint: Taint) -> bool:
     )
 
 
-def why_not_drained(node: t.Mapping[str, t.Any], found: t.Iterable[Pod]) -> str | None:
-    """Why a node does not count as drained: it takes new pods, or runs some that kubectl drain would evict."""
+def why_not_drained(node: t.Mapping[str, t.Any], pods: t.Iterable[Pod]) -> str | None:
+    """Why a node does not count as drained: it takes new pods, or runs some that kubectl drain would evict. pods: all of that node."""
     if not node["spec"].get("unschedulable"):
         return "it takes new pods (kubectl cordon or drain was not run)"
-    left = sorted(full_name(pod) for pod in found if _is_drained(pod))
+    left = sorted(full_name(pod) for pod in pods if _would_be_evicted(pod))
     return f"it runs {', '.join(left[:5])}{' and others' if len(left) > 5 else ''}" if left else None
 
 
-def _is_drained(pod: Pod) -> bool:
+def _would_be_evicted(pod: Pod) -> bool:
     return is_active(pod) and not is_static(pod) and controller_kind(pod) != "DaemonSet"
 
 
