@@ -30,9 +30,9 @@ from .rollout_pass import parse_register
 
 R = t.TypeVar("R", bound=ModuleResult)
 
-# Of the role node_kubelet in this run.
+# What the step begin of the role node_kubelet registers.
 _KUBELET_BEGIN = "__node_kubelet_begin"
-_NODE = "Node"
+_NODE = "Node"  # the component, in a report
 
 
 class NodeResourcesRollout(RoleRollout[NodeHost]):
@@ -44,21 +44,21 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         """Read the name of the node as well: from the inventory, from the role node_kubelet before it, or from the node."""
         self._refuse_variables()
         given = resources.settings_of_pass(self._settings)
-        node, excluded = KubeletInfo(), ""
+        node, why_excluded = KubeletInfo(), ""
         if not given["node"]:
             # What that role read of the node, so that the node is not read again.
             node = self._kubelet_plan(self._play.host, KubeletInfo)
             if node.cluster is None:
-                node, excluded = self._read_node()
-                if node.failed or (excluded and not int(given["max_unreachable"])):
+                node, why_excluded = self._read_node()
+                if node.failed or (why_excluded and not int(given["max_unreachable"])):
                     raise Refusal(
                         f"Nothing was changed: the name of {self._play.host} in Kubernetes is not known: {node.msg}"
                     )
         given = {**given, "node": given["node"] or node.node, "control_plane": bool(node.control_plane)}
         settings: NodeSettings = self._typed_settings({**given, "cluster": typed.as_mapping(node.cluster)})
-        if not excluded:
+        if not why_excluded:
             self._refuse_labels_of_kubelet(settings, node)
-        return PassStart(at_work=True, settings=settings, excluded=excluded)
+        return PassStart(at_work=True, settings=settings, excluded=why_excluded)
 
     def _refuse_labels_of_kubelet(self, settings: NodeSettings, node: KubeletInfo) -> None:
         """What the kubelet's command line sets would be set again at its next start. node: as it was read; empty when it was not."""
@@ -90,7 +90,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         hosts = self._pass.hosts(decision.served)
         is_last = self._play.delegate_host == decision.api[-1].host
         results: dict[str, t.Any] = {}
-        refusal, warnings = "", list[str]()
+        refusal, unverified = "", list[str]()
         for kind, module in resources.TASKS.items():
             result = self._modules.run(
                 module, resources.module_arguments(kind, hosts), NodesResult, is_plan=self._step.plan_only
@@ -98,14 +98,14 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
             if result.unreachable and not is_last:
                 return Applied(api_reachable=False)
             if result.has_failed:
-                failed = result.with_values(msg=f"{result.msg or 'no answer'}{self._without_api(hosts)}")
+                failed = result.with_values(msg=f"{result.msg or 'no answer'}{self._api_repair_hint(hosts)}")
                 results[kind] = self._with_nodes(failed)
                 break
             results[kind] = self._with_nodes(result)
         else:
-            refusal, warnings = self._check_restart_rights(hosts)
-        limits = [f"not verified: {what}" for what in warnings]
-        applied = Applied(refusal=refusal, warnings=limits, unverified=warnings, **results)
+            refusal, unverified = self._check_restart_rights(hosts)
+        warnings = [f"not verified: {what}" for what in unverified]
+        applied = Applied(refusal=refusal, warnings=warnings, unverified=unverified, **results)
         failed_nodes = set(applied.failed_nodes)
         failed_hosts = [name for name, host in hosts.items() if host.settings.node in failed_nodes]
         return dataclasses.replace(applied, failed_hosts=failed_hosts)
@@ -135,7 +135,7 @@ class NodeResourcesRollout(RoleRollout[NodeHost]):
         """What the role node_kubelet planned in this run; an empty plan without."""
         return typed.parse(kind, parse_register(self._play, _KUBELET_BEGIN, PassStart, host).plan or {})
 
-    def _without_api(self, hosts: t.Iterable[str]) -> str:
+    def _api_repair_hint(self, hosts: t.Iterable[str]) -> str:
         """What to do about kubelets that this run found down and has not repaired yet."""
         kind = resources.NodeResult
         down = (host for host in hosts if self._step.plan_only and self._kubelet_plan(host, kind).problem)
