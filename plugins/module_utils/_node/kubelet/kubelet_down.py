@@ -30,9 +30,10 @@ def read_any_kubelet(run: Run, host: Host, ready_timeout: float = TRANSIENT_TIME
     while problem and time.monotonic() < limit:
         time.sleep(POLL_SECONDS)
         kubelet, problem = _observe(run, host)
-    if not problem:
-        return kubelet or _read_from_files(run)
     kubelet = kubelet or _read_from_files(run)
+    if not problem:
+        return kubelet
+    # No results of probes: what its only one said is in the problem.
     problem = messages.down_message("kubelet", kubelet.node_name, problem, (), read_unit_log(run, KUBELET_UNIT))
     return dataclasses.replace(kubelet, problem=problem)
 
@@ -64,4 +65,4 @@ def _observe(run: Run, host: Host) -> tuple[Kubelet | None, str]:
 def _read_from_files(run: Run) -> Kubelet:
     """The kubelet that the files of its unit describe."""
     command = read_unit_files(run).command
-    return make_kubelet(command, read_settings(command, "/"))
+    return make_kubelet(command, read_settings(command, root="/"))

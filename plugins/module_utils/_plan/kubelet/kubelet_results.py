@@ -43,7 +43,8 @@ class KubeletSettings:
 
 @dataclasses.dataclass(frozen=True)
 class KubeletPlan(ComponentResult):
-    """The result of the module C(kubelet) in check mode. control_plane: why the node counts as one; empty when it does not."""
+    """The result of the module C(kubelet) in check mode. control_plane: why the node counts as one; empty when it does not.
+    limits: what the kubelet will leave to pods; None when the change does not affect it."""
 
     cluster: ClusterIdentity = typed.field_of(ClusterIdentity)
     control_plane: t.Sequence[str] = ()

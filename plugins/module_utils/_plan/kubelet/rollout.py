@@ -226,7 +226,7 @@ def idle_settings(hosts: Hosts[KubeletHost]) -> dict[str, Expected]:
     """What is desired of the kubelets that have nothing to change, by host; nothing where the API must not be queried. A run that ended between a
     change and its comparison leaves such a kubelet."""
     unchanged = {name: host.settings for name, host in hosts.items() if not host.has_turn}
-    desired = {name: settings_in_use(each) for name, each in unchanged.items() if each.node_kubelet_check_api}
+    desired = {name: desired_settings(each) for name, each in unchanged.items() if each.node_kubelet_check_api}
     return {name: each for name, each in desired.items() if is_compared(each)}
 
 
@@ -280,7 +280,8 @@ def turn_seconds(settings: KubeletSettings) -> int:
 
 
 def lease_request(holder: str, cluster: t.Any, settings: KubeletSettings, *, plan_age: int) -> Json:
-    """How the Lease is taken or renewed, as options of C(rollout_lease). It lasts for a turn that begins just before it must be renewed."""
+    """How the Lease is taken or renewed, as options of C(rollout_lease). It lasts for a turn that begins just before it must be renewed.
+    plan_age: seconds since everything was planned."""
     duration = math.ceil((1 + _RENEWED_AFTER) * turn_seconds(settings))
     return {
         "name": LEASE,
@@ -386,7 +387,7 @@ def has_ended(change: ChangeResult | None, *, check_mode: bool) -> bool:
     return change is not None and not change.failed and not check_mode
 
 
-def settings_in_use(settings: KubeletSettings) -> Expected:
+def desired_settings(settings: KubeletSettings) -> Expected:
     """What /configz is compared with: the values of the variables of a host. Flags and taints are not compared."""
     return {"feature_gates": dict(settings.feature_gates), "config": dict(settings.config)}
 
@@ -397,7 +398,7 @@ def expected(plan: KubeletPlan, settings: KubeletSettings) -> Expected:
     settings: of the host.
     """
     if settings.state != "previous":
-        return settings_in_use(settings)
+        return desired_settings(settings)
     return configz.reverted_values(plan.operations or ())[0]
 
 
@@ -574,10 +575,8 @@ def _with_unverified_devices(
 def final_report(
     name: str, host: KubeletHost, coordinator: KubeletHost | None, stopped: t.Sequence[str], *, has_turn: bool
 ) -> ComponentResult | None:
-    """The same, with what others decided. coordinator: the host that did. stopped: the hosts that stopped the rollout.
-
-    has_turn: whether this host was to be changed in this pass.
-    """
+    """What host_report() returns, with what others decided. coordinator: the host that did. stopped: the hosts that stopped the rollout.
+    has_turn: whether this host was to be changed in this pass."""
     admission = (coordinator.admission if coordinator else None) or Admission()
     comparison = (coordinator.comparison if coordinator else None) or Comparison()
     found = host_report(host)
