@@ -35,7 +35,7 @@ class Observation:
 
     name: namespace and name of its DaemonSet. daemon_set: None when there is none. revision: the hash of its newest template.
     pods: of the DaemonSet. events: the newest warning of an object, by kind and name. plugin_reports: what the plugin itself reports of
-    its resources, by the name of its pod. stale_leases: of kubelets whose plugin does not report it. now: seconds since 1970.
+    its resources, by the name of its pod. stale_leases: of nodes without a plugin report. now: seconds since 1970.
     """
 
     name: str
@@ -156,7 +156,8 @@ def _missing_pod_reason(node: Node, ending: Pod | None, observed: Observation, d
 def _placement_blocker(node: Node, template: Json) -> str | None:
     """What keeps pods of a template off a node; None when nothing does."""
     pod: Pod = {"spec": template}
-    placement = Placement({}, template.get("tolerations") or [])
+    # The selector of the template is checked with its affinity.
+    placement = Placement(node_selector={}, tolerations=template.get("tolerations") or [])
     name, labels = node_plan.node_name(node), node_labels.live(node)
     return readmission.affinity_reason(pod, name, labels) or placement.blocker(node)
 
