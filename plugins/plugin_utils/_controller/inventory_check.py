@@ -47,9 +47,8 @@ class InventoryCheck:
 
     def named_settings(self) -> list[str]:
         """The settings of all roles that a variable of any host names. Raises Refusal for a run of which none does."""
-        names = list(self._hosts.values())
         found = role_variables.find_set_variables(
-            names, [name for settings in role_variables.SETTINGS.values() for name in settings]
+            self._hosts.values(), [name for settings in role_variables.SETTINGS.values() for name in settings]
         )
         refusal = role_variables.no_settings_error(found, self._required)
         if refusal:
