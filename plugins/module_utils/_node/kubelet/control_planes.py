@@ -16,6 +16,7 @@ from ..._engine.files import open_to_read
 from ..._engine.node import Host
 from ..._plan.common.errors import KubeadmError
 from ..._plan.documents import configuration
+from ..._plan.kubernetes import flags
 from ..._plan.kubernetes.control_plane_nodes import API_SERVER, COMPONENTS, component_of_pod, role_label
 from .kubelet_units import KubeletUnit
 
@@ -70,13 +71,28 @@ def _find_components(unit: KubeletUnit, host: Host) -> t.Iterator[tuple[str, str
 
 
 def _components_of_manifests(paths: t.Iterable[str]) -> t.Iterator[tuple[str, str]]:
-    """An unreadable manifest is skipped: the kubelet would not start it either."""
+    for path, pod in _read_pods(paths):
+        component = component_of_pod(pod)
+        if component:
+            yield component, f"{path} is a manifest of {component}"
+
+
+def _read_pods(paths: t.Iterable[str]) -> t.Iterator[tuple[str, t.Any]]:
+    """The pods of manifests. An unreadable manifest is skipped: the kubelet would not start it either."""
     for path in paths:
-        with contextlib.suppress(OSError, ValueError, yaml.YAMLError):
-            with open_to_read(path) as stream:
-                component = component_of_pod(configuration.load_first(stream.read().decode()))
-            if component:
-                yield component, f"{path} is a manifest of {component}"
+        with contextlib.suppress(OSError, ValueError, yaml.YAMLError), open_to_read(path) as stream:
+            yield path, configuration.load_first(stream.read().decode())
+
+
+def read_flag(paths: t.Iterable[str], program: str, name: str) -> str | None:
+    """The value of a flag in the manifest of a program of the control plane; None where this node has none, or the flag is not set."""
+    for dummy, pod in _read_pods(paths):
+        with contextlib.suppress(LookupError, TypeError, AttributeError):
+            container = pod["spec"]["containers"][0]
+            command = [*container["command"], *(container.get("args") or [])]
+            if command[0] == program:
+                return flags.last_value(command, name)
+    return None
 
 
 def _running_components(host: Host) -> t.Iterator[tuple[str, str]]:

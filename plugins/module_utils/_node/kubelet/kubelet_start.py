@@ -16,15 +16,15 @@ from ..._engine.files import open_to_read
 from ..._engine.kubeconfig import load_config, naming_kubeconfig, read_credentials, select_context
 from ..._engine.watcher import TRANSIENT_TIMEOUT, retry_until
 from ..._plan.common.errors import KubeadmError, Refusal
-from ..._plan.kubelet import limits
 from ..._plan.kubelet.config import Settings, sets_field
 from ..._plan.kubelet.plan import KubeletPlan
-from ..._plan.kubernetes import flags, notable_settings
+from ..._plan.kubernetes import flags
+from ..._plan.transaction import messages
 from ..runtime.container_runtime import runtime_at
 from ..static_pod.certificate_pairs import pair_problem, time_problem
 from ..transaction.state import Run
 from .kubelet_reader import runtime_endpoint
-from .kubelet_units import KUBELET_NAME, KubeletUnit
+from .kubelet_units import KubeletUnit
 
 # The files of its kubeconfig that a kubelet reads when it starts, and what has to be in them.
 _KUBECONFIG_FILES = {
@@ -48,11 +48,16 @@ _OPENED_FOR_PODS = (("resolvConf",),)
 _SOCKET = "unix://"
 
 
-def check_settings(plan: KubeletPlan) -> list[str]:
-    """The consequences of settings that may be overlooked. Raises Refusal for one with which no pod starts."""
-    before, after = plan.before.settings, plan.after.settings
-    limits.refuse_few_pids(before, after)
-    return notable_settings.warnings(KUBELET_NAME, before.field_named, after.field_named)
+def check_start(
+    unit: KubeletUnit, plan: KubeletPlan, problem: str, *, run: Run, ready_timeout: float, force: bool
+) -> list[str]:
+    """Warnings about what the kubelet needs when it starts again. problem: of one that does not work, which is repaired. Raises Refusal where one that
+    works would not find it."""
+    if problem:
+        return [messages.repair_message(problem)]
+    files = require_files(unit, plan.after.settings, force=force)
+    require_runtime(unit, plan.after.settings, run, ready_timeout)
+    return [*require_credential(unit), *files]
 
 
 def require_runtime(unit: KubeletUnit, settings: Settings, run: Run, ready_timeout: float) -> None:

@@ -16,11 +16,10 @@ from ..._plan.kubelet import kubelet_undo
 from ..._plan.kubelet import plan as kubelet
 from ..._plan.kubelet.desired import SETTINGS, Desired, parse_desired
 from ..._plan.kubelet.plan import KubeletPlan
-from ..._plan.transaction import messages
 from ..transaction.file_versions import path_with_target, refuse_unsafe
 from ..transaction.state import Run
 from ..transaction.transaction_steps import LockWait, PreviousTransactions, TransactionSteps
-from . import control_planes, kubelet_journal, kubelet_rehearsal, kubelet_start, kubelet_watch
+from . import control_planes, kubelet_journal, kubelet_rehearsal, kubelet_settings, kubelet_start, kubelet_watch
 from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, unread_files, warnings_of
 
 # systemd waits ten seconds between two starts of what crashed.
@@ -92,19 +91,13 @@ class KubeletSteps(TransactionSteps[Desired]):
         self._problem, unverified = kubelet_watch.read_problem(unit, self._host, self._run, self._ready_timeout)
         unverified += unread_files(unit, self._host)  # a restart brings these in, too
         return [
-            *kubelet_start.check_settings(plan),
-            *self._check_start(unit, plan),
+            *kubelet_settings.check_settings(unit, plan, force=self._desired.force),
+            *kubelet_start.check_start(
+                unit, plan, self._problem, run=self._run, ready_timeout=self._ready_timeout, force=self._desired.force
+            ),
             *self._record_unverified(unverified, until_changed=True),
             *self._record_unverifiable(kubelet.unverified(plan)),
         ]
-
-    def _check_start(self, unit: KubeletUnit, plan: KubeletPlan) -> list[str]:
-        """Warnings about what the kubelet needs when it starts again. Raises Refusal where one that works would not find it."""
-        if self._problem:
-            return [messages.repair_message(self._problem)]
-        files = kubelet_start.require_files(unit, plan.after.settings, force=self._desired.force)
-        kubelet_start.require_runtime(unit, plan.after.settings, self._run, self._ready_timeout)
-        return [*kubelet_start.require_credential(unit), *files]
 
     def rehearse(self, observed: Observed, plan: KubeletPlan) -> Verdict:
         """Start the kubelet with its new command line in a sandbox."""

@@ -16,12 +16,12 @@ import typing as t
 from ..._engine.probes import run_probe
 from ..._engine.systemd_unit import unknown_health_reason
 from ..._plan.common.errors import KubeadmError, Refusal
-from ..._plan.static_pod import leader_election, probe_targets
 from ..._plan.static_pod import plan as static_pod
+from ..._plan.static_pod import probe_targets
 from ..._plan.static_pod.pod_fields import Probe
 from ..etcd import etcd_client, etcd_preflight
 from ..transaction.file_versions import refuse_unsafe
-from . import api_server_files, certificates, other_instances, pod_start, static_pods
+from . import api_server_files, certificates, cluster_preflight, pod_start, static_pods
 from .certificates import Finding
 from .component_files import (
     ComponentFiles,
@@ -50,7 +50,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
         )
     running = ComponentFiles.running(pod, node.host)
     refuse_closed_probes(pod.name, running, plan)
-    refuse_slow_renewal(pod.name, running, plan)
+    cluster_preflight.refuse_slow_renewal(pod.name, running, plan)
     forced = _refuse_removed(pod, plan, node)
     require_kubelet_healthz(node)
     files = ComponentFiles.planned(plan)
@@ -62,7 +62,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
         *warnings_of_single_files(plan),
         *_refuse_findings(pod, found, node),
         *_refuse_unforced(pod, plan, node),
-        *other_instances.check(pod, node),
+        *cluster_preflight.check_cluster(pod, plan, node),
     ]
     if pod.name == API_SERVER:
         warnings += _check_etcd_of_api_server(pod, files, node)
@@ -97,28 +97,6 @@ def _closed_probe_paths(files: ComponentFiles, probes: t.Sequence[Probe]) -> lis
         return probe_targets.closed_paths(files.read(path), probes) if path else []
     except KubeadmError:
         return []
-
-
-def refuse_slow_renewal(name: str, running: ComponentFiles, plan: static_pod.StaticPodPlan) -> None:
-    """Refuse a rate limit on requests with which a leader could not renew its Lease. Raises Refusal."""
-    if name not in leader_election.ELECTED:
-        return
-    former, found = map(_read_renewal, (running, ComponentFiles.planned(plan)))
-    if found is not None and found != former:
-        leader_election.refuse_slow_renewal(found)
-
-
-def _read_renewal(files: ComponentFiles) -> leader_election.Renewal | None:
-    """None for a file that cannot be read, which the rehearsal refuses."""
-    path = files.flag("config")
-    try:
-        return (
-            leader_election.renewal_of_file(files.read(path), files.flag)
-            if path
-            else leader_election.renewal_of_flags(files.flag)
-        )
-    except KubeadmError:
-        return None
 
 
 def require_kubelet_healthz(node: PreflightContext) -> None:

@@ -19,8 +19,8 @@ from ..documents import configuration
 from ..kubernetes import flags, quantities
 from .manifest import Manifest
 
-_CONTROLLER_MANAGER = "kube-controller-manager"
-ELECTED = (_CONTROLLER_MANAGER, "kube-scheduler")
+CONTROLLER_MANAGER = "kube-controller-manager"
+ELECTED = (CONTROLLER_MANAGER, "kube-scheduler")
 _LEASE = {"lease-duration": Fraction(15), "retry-period": Fraction(2)}  # seconds, by default
 _RETRY_JITTER = Fraction(22, 10)  # client-go waits for up to 2.2 periods
 _DEADLINE = Fraction(10)  # seconds, by default
@@ -32,7 +32,7 @@ def seconds_until_leading(manifest: Manifest) -> int:
     give it back, and starts its controllers only when it has it. 0 for every other component.
     """
     elects = flags.gate_value(manifest.flag_value("leader-elect") or "true") is not False
-    if manifest.program != _CONTROLLER_MANAGER or not elects:
+    if manifest.program != CONTROLLER_MANAGER or not elects:
         return 0
     lease, retry = (
         quantities.parse_duration(manifest.flag_value(f"leader-elect-{name}")) or default

@@ -31,7 +31,7 @@ class OtherInstance(t.NamedTuple):
     probe: Probe | None = None
 
 
-def find(name: str, node: str, control_plane_pods: t.Iterable[Pod]) -> list[OtherInstance]:
+def find_others(name: str, node: str, control_plane_pods: t.Iterable[Pod]) -> list[OtherInstance]:
     """The instances of a component beside this node's, one for each other control plane. control_plane_pods: of PODS."""
     found: dict[str, dict[str, Pod]] = {}
     for pod in control_plane_pods:

@@ -153,3 +153,22 @@ def test_api_server_without_a_manifest_is_recognized_by_its_process_or_its_label
         node.has_api_server()
     node.add_process(8, "/usr/bin/kube-apiserver")
     assert node.has_api_server()
+
+
+# ---- flags of manifests ------------------------------------------------------------------------------------------------
+
+
+def test_flag_is_read_from_the_manifest_of_its_program(node: Node) -> None:
+    (node.manifests / "a.yaml").write_text(ETCD, encoding="utf-8")
+    (node.manifests / "b.yaml").write_text(
+        "spec: {containers: [{command: [kcm, --x=1, --y, '2'], args: [--x=3]}]}", encoding="utf-8"
+    )
+    paths = node.unit()[0].manifests()
+    assert [control_planes.read_flag(paths, "kcm", name) for name in ("x", "y", "z")] == ["3", "2", None]
+    assert control_planes.read_flag(paths, "other", "x") is None
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "spec: {containers: []}", "spec: {containers: [{command: null}]}"])
+def test_manifest_that_is_no_pod_has_no_flag(node: Node, text: str) -> None:
+    (node.manifests / "a.yaml").write_text(text, encoding="utf-8")
+    assert control_planes.read_flag(node.unit()[0].manifests(), "kcm", "x") is None

@@ -223,3 +223,35 @@ def test_crashed_kubelet_without_a_file_of_its_settings_may_be_repaired(node: No
     with steps.session():
         steps.read()
         assert len(steps.plan().warnings) == 1
+
+
+# ---- settings with which the node is of no use -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ({"podPidsLimit": 5}, "invalid podPidsLimit 5: must be at least 16"),
+        (
+            {"nodeLeaseDurationSeconds": 600},
+            "would be renewed after 150 s .* the 50 s after which the controller manager counts",
+        ),
+    ],
+)
+def test_setting_that_loses_the_node_is_refused(
+    node: Node, monkeypatch: pytest.MonkeyPatch, config: dict[str, t.Any], why: str
+) -> None:
+    monkeypatch.setattr(kubelet_watch, "read_problem", lambda *_arguments: ("", []))
+    steps = node.steps(dry=True, config=config)
+    with steps.session():
+        steps.read()
+        with pytest.raises(Refusal, match=why):
+            steps.plan()
+
+
+def test_rare_heartbeats_can_be_forced(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubelet_watch, "read_problem", lambda *_arguments: ("", []))
+    steps = node.steps(dry=True, config={"nodeLeaseDurationSeconds": 600}, force=True)
+    with steps.session():
+        steps.read()
+        assert any(warning.startswith("forced: kubelet on w1: its Node's Lease") for warning in steps.plan().warnings)

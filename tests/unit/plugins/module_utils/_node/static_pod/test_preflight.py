@@ -14,7 +14,11 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import probes
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import preflight, static_pods
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import (
+    cluster_preflight,
+    preflight,
+    static_pods,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.component_files import ComponentFiles
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import other_instances
@@ -113,7 +117,7 @@ def test_the_last_api_server_is_not_stopped(site: Site, monkeypatch: pytest.Monk
     show_pods(monkeypatch, ("cp2", 1), ("cp3", None))
     with pytest.raises(
         Refusal,
-        match=r"no other kube-apiserver of the cluster would serve .*cp2 \(.*refused\) and cp3 \(it has none\)\. Repair",
+        match=r"no other kube-apiserver of the cluster would serve .*cp2 \(.*refused\), cp3 \(it has none\)\. Repair",
     ):
         site.check(pod, v=4)
     site.force = True
@@ -143,6 +147,32 @@ def test_control_planes_that_the_api_does_not_show_are_not_verified(site: Site) 
     site.start(pod)
     begin = "whether another kube-apiserver serves while this one restarts: "
     assert any(text.startswith(begin) for text in site.unverified(pod, v=4))
+
+
+def show_lease(monkeypatch: pytest.MonkeyPatch, seconds: int | None) -> None:
+    """Have the API show the Lease of one node; None for an API that is away."""
+    items = [{"metadata": {"name": "w1", "labels": {}}, "spec": {"leaseDurationSeconds": seconds}}]
+    shown = (None, "it is away") if seconds is None else ({"items": items}, "")
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: shown)
+
+
+def test_a_grace_period_too_short_for_a_kubelet_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    pod = site.pod("kube-controller-manager", samples.SCHEDULER.replace("kube-scheduler", "kube-controller-manager"))
+    show_lease(monkeypatch, 40)
+    grace = {"node_monitor_grace_period": "19s"}
+    with pytest.raises(
+        Refusal, match=r"invalid node-monitor-grace-period 19s: must be at least 20s, .* of w1, .* force: true"
+    ):
+        site.check(pod, **grace)
+    assert not any("grace" in warning for warning in site.check(pod, node_monitor_grace_period="20s"))
+    show_lease(monkeypatch, None)
+    assert (
+        "whether two renewals of each node's Lease fit into --node-monitor-grace-period: it is away"
+        in site.unverified(pod, **grace)
+    )
+    show_lease(monkeypatch, 40)
+    site.force = True
+    assert any(warning.startswith("forced: args: invalid node-monitor") for warning in site.check(pod, **grace))
 
 
 # ---- certificates and image ------------------------------------------------------------------------------------------
@@ -520,9 +550,9 @@ def scheduler(qps: float) -> StaticPodPlan:
 
 def test_a_configuration_with_which_the_lease_is_lost_is_refused() -> None:
     with pytest.raises(Refusal, match=r"clientConnection\.qps 0\.01: must be at least 0\.2"):
-        preflight.refuse_slow_renewal("kube-scheduler", *sides(scheduler(0.01)))
-    preflight.refuse_slow_renewal("kube-scheduler", *sides(scheduler(50)))
-    preflight.refuse_slow_renewal("kube-apiserver", *sides(scheduler(0.01)))
+        cluster_preflight.refuse_slow_renewal("kube-scheduler", *sides(scheduler(0.01)))
+    cluster_preflight.refuse_slow_renewal("kube-scheduler", *sides(scheduler(50)))
+    cluster_preflight.refuse_slow_renewal("kube-apiserver", *sides(scheduler(0.01)))
 
 
 @pytest.mark.parametrize("is_read", [True, False])
@@ -533,4 +563,4 @@ def test_limit_of_unread_file_is_refused(site: Site, is_read: bool) -> None:
     plan = static_pod.plan(samples.desired(args={"v": 4}), static_pod.State(samples.manifest(text), {}, {}))
     running = ComponentFiles(plan.before, None, lambda place: not is_read)
     with contextlib.nullcontext() if is_read else pytest.raises(Refusal, match="must be at least"):
-        preflight.refuse_slow_renewal("kube-scheduler", running, plan)
+        cluster_preflight.refuse_slow_renewal("kube-scheduler", running, plan)

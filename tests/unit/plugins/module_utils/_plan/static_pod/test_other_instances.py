@@ -32,20 +32,20 @@ def mirror_pod(
 
 def test_the_others_have_their_readiness_probe() -> None:
     pods = [mirror_pod(API_SERVER, node) for node in ("cp1", "cp3", "cp2")]
-    first, second = other_instances.find(API_SERVER, "cp1", pods)
+    first, second = other_instances.find_others(API_SERVER, "cp1", pods)
     assert (first.node, first.problem, second.node) == ("cp2", "", "cp3")
     assert first.probe is not None
     assert (first.probe["host"], first.probe["path"]) == ("10.0.0.12", "/readyz")
 
 
-@pytest.mark.parametrize(("host", "asked"), [("127.0.0.1", None), ("localhost", None), (None, "10.0.0.99")])
-def test_only_a_probe_that_another_node_can_make_counts(host: str | None, asked: str | None) -> None:
-    (other,) = other_instances.find(API_SERVER, "cp1", [mirror_pod(API_SERVER, "cp2", host=host)])
-    assert (other.probe["host"] if other.probe else None) == asked
+@pytest.mark.parametrize(("host", "expected"), [("127.0.0.1", None), ("localhost", None), (None, "10.0.0.99")])
+def test_only_a_probe_that_another_node_can_make_counts(host: str | None, expected: str | None) -> None:
+    (other,) = other_instances.find_others(API_SERVER, "cp1", [mirror_pod(API_SERVER, "cp2", host=host)])
+    assert (other.probe["host"] if other.probe else None) == expected
 
 
 def test_a_control_plane_that_lost_the_component_is_known_by_its_others() -> None:
-    (other,) = other_instances.find(SCHEDULER, "cp1", [mirror_pod("etcd", "cp2"), mirror_pod(SCHEDULER, "cp1")])
+    (other,) = other_instances.find_others(SCHEDULER, "cp1", [mirror_pod("etcd", "cp2"), mirror_pod(SCHEDULER, "cp1")])
     assert other == ("cp2", "it has none", None)
 
 
@@ -53,7 +53,7 @@ def test_a_component_without_a_remote_probe_goes_by_its_kubelet() -> None:
     pods = [
         mirror_pod(SCHEDULER, node, ready=ready, host="127.0.0.1") for node, ready in (("cp2", False), ("cp3", True))
     ]
-    assert [other.problem for other in other_instances.find(SCHEDULER, "cp1", pods)] == ["it is not ready", ""]
+    assert [other.problem for other in other_instances.find_others(SCHEDULER, "cp1", pods)] == ["it is not ready", ""]
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_a_component_without_a_remote_probe_goes_by_its_kubelet() -> None:
 )
 def test_a_cluster_of_one_control_plane_has_no_other(metadata: dict[str, t.Any]) -> None:
     pods = [mirror_pod(API_SERVER, "cp1"), mirror_pod(API_SERVER, "w1", **metadata)]
-    assert other_instances.find(API_SERVER, "cp1", pods) == []
+    assert other_instances.find_others(API_SERVER, "cp1", pods) == []
