@@ -91,9 +91,14 @@ class KubeletSteps(TransactionSteps[Desired]):
         self._problem, unverified = kubelet_watch.read_problem(unit, self._host, self._run, self._ready_timeout)
         unverified += unread_files(unit, self._host)  # a restart brings these in, too
         return [
-            *kubelet_settings.check_settings(unit, plan, force=self._desired.force),
+            *kubelet_settings.check_settings(unit, plan, self._host, force=self._desired.force),
             *kubelet_start.check_start(
-                unit, plan, self._problem, run=self._run, ready_timeout=self._ready_timeout, force=self._desired.force
+                unit,
+                plan,
+                self._problem,
+                run=self._run,
+                ready_timeout=self._ready_timeout,
+                force=self._desired.force,
             ),
             *self._record_unverified(unverified, until_changed=True),
             *self._record_unverifiable(kubelet.unverified(plan)),

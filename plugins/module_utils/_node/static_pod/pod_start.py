@@ -16,11 +16,12 @@ from ..._engine import probes
 from ..._plan.common.errors import Refusal
 from ..._plan.static_pod import admission
 from ..._plan.static_pod import plan as static_pod
+from ..kubelet import boot_facts
 from ..runtime.container_runtime import Runtime, runtime_at
 from ..runtime.cri import RuntimeStatus
 from . import static_pods
 from .certificates import Finding
-from .component_files import PreflightContext, retry_until_ready
+from .component_files import ComponentFiles, PreflightContext, retry_until_ready
 
 
 def check(
@@ -30,6 +31,7 @@ def check(
     runtime = runtime_at(node.kubelet.runtime, node.run)
     status = _require_ready(plan, runtime, node)
     capacity, warnings = _capacity_findings(pod, plan, node)
+    warnings += _refuse_volatile_files(pod.name, plan, node)
     missing = runtime.missing_program()
     if missing:
         needs = "the rehearsal of a component that is down, and an upgrade check, open its image"
@@ -90,6 +92,22 @@ def _sandbox_image(name: str, runtime: Runtime, status: RuntimeStatus, node: Pre
         return []
     advice = f"Pull it first: crictl pull {status.sandbox_image}."
     return [_missing(f"the image {status.sandbox_image}, with which {runtime.name} begins every pod,", name, advice)]
+
+
+def _refuse_volatile_files(name: str, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
+    """Refuse new files that are gone after the next boot, unless it is forced: something may write them at each boot."""
+    former = ComponentFiles(plan.before).required_files()
+    written = {change.path: f"files: {change.path}" for change in plan.files if change.is_desired}
+    new = {path: source for path, source in ComponentFiles.planned(plan).required_files().items() if path not in former}
+    sources = {**new, **written}
+    found = [
+        f"{sources[path]} on {os.uname().nodename}: {path} is in memory ({mount}), so it is gone after the next boot, and {name} would not start"
+        " without it."
+        for path, mount in boot_facts.volatile_files(sources, node.host).items()
+    ]
+    if found and not node.force:
+        raise Refusal(f"refused before anything was written: {' '.join(found)} force: true changes it anyway.")
+    return [f"forced: {finding}" for finding in found]
 
 
 def _missing(image: str, name: str, advice: str) -> Finding:

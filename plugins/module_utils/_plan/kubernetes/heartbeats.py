@@ -51,7 +51,7 @@ def kubelet_problem(before: t.Callable[[str], t.Any], after: t.Callable[[str], t
         return ""
     return (
         f"its Node's Lease would be renewed after {float(seconds):g} s ({_LEASE} / {_RENEWALS_IN_LEASE}), and two renewals do not fit into the"
-        f" {float(limit):g} s after which the controller manager counts a node as lost ({GRACE_FLAG})"
+        f" {float(limit):g} s after which the controller manager counts a node as lost: set its {GRACE_FLAG} first"
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import kubelet_watch
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import boot_facts, kubelet_watch
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
@@ -241,6 +241,7 @@ def test_crashed_kubelet_without_a_file_of_its_settings_may_be_repaired(node: No
 def test_setting_that_loses_the_node_is_refused(
     node: Node, monkeypatch: pytest.MonkeyPatch, config: dict[str, t.Any], why: str
 ) -> None:
+    monkeypatch.setattr(boot_facts, "SYSCTL_DIRECTORIES", ())
     monkeypatch.setattr(kubelet_watch, "read_problem", lambda *_arguments: ("", []))
     steps = node.steps(dry=True, config=config)
     with steps.session():
@@ -255,3 +256,16 @@ def test_rare_heartbeats_can_be_forced(node: Node, monkeypatch: pytest.MonkeyPat
     with steps.session():
         steps.read()
         assert any(warning.startswith("forced: kubelet on w1: its Node's Lease") for warning in steps.plan().warnings)
+
+
+def test_file_in_memory_is_refused(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubelet_watch, "read_problem", lambda *_arguments: ("", []))
+    path = node.write("memory/ca.crt", "")
+    node.write("proc/1/mountinfo", f"23 22 0:21 / {path.parent} rw - tmpfs tmpfs rw\n")
+    steps = node.steps(dry=True, config={"authentication": {"x509": {"clientCAFile": str(path)}}})
+    with steps.session():
+        steps.read()
+        with pytest.raises(
+            Refusal, match=r"x509\.clientCAFile: .* is in memory \(.*/memory\), so it is gone after the next boot"
+        ):
+            steps.plan()

@@ -175,6 +175,25 @@ def test_a_grace_period_too_short_for_a_kubelet_is_refused(site: Site, monkeypat
     assert any(warning.startswith("forced: args: invalid node-monitor") for warning in site.check(pod, **grace))
 
 
+def test_file_in_memory_is_refused(site: Site) -> None:
+    pod = api_server(site)
+    path = site.pki / "memory" / "tokens.csv"
+    path.parent.mkdir()
+    path.write_text("", encoding="utf-8")
+    (site.root / "proc" / "1").mkdir(exist_ok=True)
+    mountinfo = site.root / "proc" / "1" / "mountinfo"
+    mountinfo.write_text(f"23 22 0:21 / {path.parent} rw - tmpfs tmpfs rw\n", encoding="ascii")
+    with pytest.raises(Refusal, match=r"--token-auth-file=.* on .* is in memory \(.*/memory\).*force: true"):
+        site.check(pod, token_auth_file=str(path))
+    site.force = True
+    assert any(
+        warning.startswith("forced: args: --token-auth") for warning in site.check(pod, token_auth_file=str(path))
+    )
+    mountinfo.write_text("", encoding="ascii")
+    site.force = False
+    assert site.check(pod, token_auth_file=str(path)) == ()
+
+
 # ---- certificates and image ------------------------------------------------------------------------------------------
 
 
