@@ -13,6 +13,7 @@ from ..._engine.files import read_bytes
 from ..._engine.node import Host
 from ..._plan.kubelet import reboot
 from ..._plan.kubelet.reboot import BootFacts
+from ..transaction.state import Run
 
 # Where systemd-sysctl reads, the last one wins; what is in /run is of this boot only.
 SYSCTL_DIRECTORIES = ("/usr/lib/sysctl.d", "/usr/local/lib/sysctl.d", "/etc/sysctl.d")
@@ -31,11 +32,38 @@ def read_boot_facts(host: Host) -> BootFacts:
     )
 
 
-def volatile_files(paths: t.Iterable[str], host: Host) -> dict[str, str]:
-    """Files that are gone after the next boot, each with the mount point of the memory in which it is."""
+class LostFiles(t.NamedTuple):
+    """Files that may be gone after the next boot, each with its mount point. volatile: in memory. unconfigured: on a mount that neither /etc/fstab nor a
+    unit of systemd brings back."""
+
+    volatile: dict[str, str]
+    unconfigured: dict[str, str]
+
+
+def lost_files(paths: t.Iterable[str], host: Host, run: Run) -> LostFiles:
+    """Those of some files. run: asks systemd, only about a mount that is not the root file system's."""
     mountinfo = _read_text(os.path.join(host.proc, "1", "mountinfo"))
-    found = {path: reboot.volatile_mount(os.path.realpath(path), mountinfo) for path in paths}
-    return {path: point for path, point in found.items() if point}
+    mounts = {path: mount for path in paths if (mount := reboot.mount_of(os.path.realpath(path), mountinfo))}
+    points = {mount.point for mount in mounts.values() if not mount.is_volatile}
+    by_hand = {point for point in points if not _has_unit(point, run)}
+    return LostFiles(
+        {path: mount.point for path, mount in mounts.items() if mount.is_volatile},
+        {path: mount.point for path, mount in mounts.items() if mount.point in by_hand},
+    )
+
+
+def lost_files_warnings(lost: LostFiles) -> list[str]:
+    """About those whose mount is not known to come back."""
+    return [
+        f"{path} is on {point}, which neither /etc/fstab nor a unit of systemd mounts, so it may be gone after the next boot"
+        for path, point in lost.unconfigured.items()
+    ]
+
+
+def _has_unit(point: str, run: Run) -> bool:
+    """Whether a boot mounts it; of a mount by hand systemd has a unit without a file."""
+    rc, stdout, _stderr = run(["systemctl", "show", "--property=FragmentPath", "--value", "--", point])
+    return rc != 0 or bool(stdout.strip())
 
 
 def _files_in(directory: str) -> list[str]:

@@ -14,6 +14,7 @@ from ..._plan.kubelet import limits, reboot
 from ..._plan.kubelet.config import Settings
 from ..._plan.kubelet.plan import KubeletPlan
 from ..._plan.kubernetes import heartbeats, notable_settings
+from ..transaction.state import Run
 from . import boot_facts, control_planes
 from .kubelet_units import KUBELET_NAME, KubeletUnit
 
@@ -28,33 +29,39 @@ _FILES = (
 )
 
 
-def check_settings(unit: KubeletUnit, plan: KubeletPlan, host: Host, *, force: bool) -> list[str]:
+def check_settings(unit: KubeletUnit, plan: KubeletPlan, host: Host, run: Run, *, force: bool) -> list[str]:
     """The consequences of settings that may be overlooked. Raises Refusal for one with which no pod starts, and, unless it is forced, where the
     kubelet would not start, now or after the next boot, or its node counts as lost."""
     before, after = plan.before.settings, plan.after.settings
     limits.refuse_few_pids(before, after)
     facts = boot_facts.read_boot_facts(host)
     grace = control_planes.read_flag(unit.manifests(), notable_settings.CONTROLLER_MANAGER, heartbeats.GRACE_FLAG)
+    lost, warnings = _lost_files(before, after, host, run)
     problems = [
         heartbeats.kubelet_problem(before.field_named, after.field_named, grace),
         reboot.swap_problem(after, facts),
         reboot.lost_parameters(before, after, facts),
-        *_volatile_files(before, after, host),
+        *lost,
     ]
     found = [f"kubelet on {unit.node_name}: {problem}." for problem in problems if problem]
     if found and not force:
         raise Refusal(f"{' '.join(found)} Nothing was changed. force: true changes it anyway.")
     return [
         *(f"forced: {problem}" for problem in found),
-        *(f"kubelet on {unit.node_name}: {warning}" for warning in reboot.swap_warnings(before, after, facts)),
+        *(
+            f"kubelet on {unit.node_name}: {warning}"
+            for warning in (*warnings, *reboot.swap_warnings(before, after, facts))
+        ),
         *notable_settings.warnings(KUBELET_NAME, before.field_named, after.field_named),
     ]
 
 
-def _volatile_files(before: Settings, after: Settings, host: Host) -> list[str]:
-    """The new files that are gone after the next boot."""
+def _lost_files(before: Settings, after: Settings, host: Host, run: Run) -> tuple[list[str], list[str]]:
+    """Problems and warnings of new files that are gone after the next boot."""
     new = {str(after.field_named(name)): name for name in _FILES if after.field_named(name) != before.field_named(name)}
-    return [
+    lost = boot_facts.lost_files(filter(os.path.isabs, new), host, run)
+    problems = [
         f"{new[path]}: {path} is in memory ({mount}), so it is gone after the next boot, and the kubelet would not start without it"
-        for path, mount in boot_facts.volatile_files(filter(os.path.isabs, new), host).items()
+        for path, mount in lost.volatile.items()
     ]
+    return problems, boot_facts.lost_files_warnings(lost)

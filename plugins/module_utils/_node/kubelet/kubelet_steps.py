@@ -91,7 +91,7 @@ class KubeletSteps(TransactionSteps[Desired]):
         self._problem, unverified = kubelet_watch.read_problem(unit, self._host, self._run, self._ready_timeout)
         unverified += unread_files(unit, self._host)  # a restart brings these in, too
         return [
-            *kubelet_settings.check_settings(unit, plan, self._host, force=self._desired.force),
+            *kubelet_settings.check_settings(unit, plan, self._host, self._run, force=self._desired.force),
             *kubelet_start.check_start(
                 unit,
                 plan,

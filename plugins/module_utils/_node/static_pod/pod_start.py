@@ -31,7 +31,7 @@ def check(
     runtime = runtime_at(node.kubelet.runtime, node.run)
     status = _require_ready(plan, runtime, node)
     capacity, warnings = _capacity_findings(pod, plan, node)
-    warnings += _refuse_volatile_files(pod.name, plan, node)
+    warnings += _refuse_lost_files(pod.name, plan, node)
     missing = runtime.missing_program()
     if missing:
         needs = "the rehearsal of a component that is down, and an upgrade check, open its image"
@@ -94,20 +94,21 @@ def _sandbox_image(name: str, runtime: Runtime, status: RuntimeStatus, node: Pre
     return [_missing(f"the image {status.sandbox_image}, with which {runtime.name} begins every pod,", name, advice)]
 
 
-def _refuse_volatile_files(name: str, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
+def _refuse_lost_files(name: str, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
     """Refuse new files that are gone after the next boot, unless it is forced: something may write them at each boot."""
     former = ComponentFiles(plan.before).required_files()
     written = {change.path: f"files: {change.path}" for change in plan.files if change.is_desired}
     new = {path: source for path, source in ComponentFiles.planned(plan).required_files().items() if path not in former}
     sources = {**new, **written}
+    lost = boot_facts.lost_files(sources, node.host, node.run)
     found = [
         f"{sources[path]} on {os.uname().nodename}: {path} is in memory ({mount}), so it is gone after the next boot, and {name} would not start"
         " without it."
-        for path, mount in boot_facts.volatile_files(sources, node.host).items()
+        for path, mount in lost.volatile.items()
     ]
     if found and not node.force:
         raise Refusal(f"refused before anything was written: {' '.join(found)} force: true changes it anyway.")
-    return [f"forced: {finding}" for finding in found]
+    return [*(f"forced: {finding}" for finding in found), *boot_facts.lost_files_warnings(lost)]
 
 
 def _missing(image: str, name: str, advice: str) -> Finding:

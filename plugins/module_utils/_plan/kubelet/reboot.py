@@ -28,7 +28,7 @@ _PARAMETERS = {
 }
 _OF_KERNEL = {"panic": "kernel.panic"}  # arguments of the kernel with a name of their own
 _LINE = re.compile(r"-?\s*(?P<name>[^\s=]+)\s*=\s*(?P<value>.*?)\s*")
-_VOLATILE = ("tmpfs", "ramfs")
+_VOLATILE = ("tmpfs ", "ramfs ")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,17 +111,25 @@ def _is_true(value: t.Any) -> bool:
     return value in (True, "true")
 
 
-def volatile_mount(path: str, mountinfo: str) -> str:
-    """The mount point of the memory in which a file is, so that it is gone after the next boot; empty for one on a disk, or on the root file system,
-    of which that is not known. mountinfo: as in /proc."""
-    point, kind = "/", ""
+class Mount(t.NamedTuple):
+    """Where a file is. is_volatile: in memory, so that it is gone after the next boot."""
+
+    point: str
+    is_volatile: bool
+
+
+def mount_of(path: str, mountinfo: str) -> Mount | None:
+    """The mount in which a file is; None for the root file system, of which it is not known what a boot keeps. mountinfo: as in /proc."""
+    found = None
     for line in mountinfo.splitlines():
-        fields, _dash, more = line.partition(" - ")
-        mounted = (
-            fields.split()[4].encode("ascii", "backslashreplace").decode("unicode_escape")
-            if len(fields.split()) > 4
-            else ""
-        )
-        if mounted and (path == mounted or path.startswith(mounted.rstrip("/") + "/")) and len(mounted) >= len(point):
-            point, kind = mounted, more.split()[0] if more.split() else ""
-    return point if kind in _VOLATILE and point != "/" else ""
+        fields, _dash, kinds = line.partition(" - ")
+        point = _unescaped(fields.split()[4]) if len(fields.split()) > 4 else "/"
+        is_below = path == point or path.startswith(f"{point}/")
+        if point != "/" and is_below and (found is None or len(point) >= len(found.point)):
+            found = Mount(point, kinds.startswith(_VOLATILE))
+    return found
+
+
+def _unescaped(point: str) -> str:
+    """The kernel writes a blank as C(\\040)."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), point)

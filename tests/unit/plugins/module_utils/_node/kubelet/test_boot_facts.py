@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import typing as t
 from pathlib import Path
 
 import pytest
@@ -49,11 +50,29 @@ def test_swap_now_and_at_boot(host: Host, tmp_path: Path) -> None:
     assert boot_facts.read_boot_facts(host).swap_on
 
 
+def show_unit(fragment: str | None) -> t.Callable[[t.Sequence[str]], tuple[int, str, str]]:
+    """A systemd with this file for a mount; None for one that does not respond."""
+    return lambda arguments: (1, "", "") if fragment is None else (0, f"{fragment}\n", "")
+
+
 def test_files_behind_links_are_where_they_lead(host: Host, tmp_path: Path) -> None:
     memory = tmp_path / "memory"
     write(tmp_path / "proc" / "1" / "mountinfo", f"23 22 0:21 / {memory} rw - tmpfs tmpfs rw\n")
     write(memory / "ca.crt", "")
     link = tmp_path / "link.crt"
     link.symlink_to(memory / "ca.crt")
-    found = boot_facts.volatile_files([str(link), str(tmp_path / "other.crt")], host)
-    assert found == {str(link): str(memory)}
+    lost = boot_facts.lost_files([str(link), str(tmp_path / "other.crt")], host, show_unit(""))
+    assert lost == ({str(link): str(memory)}, {})
+
+
+@pytest.mark.parametrize(
+    ("fragment", "is_named"), [("", True), ("/run/systemd/generator/disk.mount", False), (None, False)]
+)
+def test_mount_by_hand_is_named(host: Host, tmp_path: Path, fragment: str | None, is_named: bool) -> None:
+    disk = tmp_path / "disk"
+    write(tmp_path / "proc" / "1" / "mountinfo", f"23 22 8:1 / {disk} rw - ext4 /dev/vdb rw\n")
+    path = str(disk / "ca.crt")
+    lost = boot_facts.lost_files([path], host, show_unit(fragment))
+    assert lost == boot_facts.LostFiles({}, {path: str(disk)} if is_named else {})
+    warning = f"{path} is on {disk}, which neither /etc/fstab nor a unit of systemd mounts, so it may be gone after the next boot"
+    assert boot_facts.lost_files_warnings(lost) == ([warning] if is_named else [])

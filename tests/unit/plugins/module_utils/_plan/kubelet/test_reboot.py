@@ -80,18 +80,18 @@ def test_swap_that_is_otherwise_after_the_next_boot_is_a_warning() -> None:
 @pytest.mark.parametrize(
     ("path", "mount"),
     [
-        ("/run/ca.crt", "/run"),
-        ("/run", "/run"),
-        ("/runner/ca.crt", ""),
-        ("/run/disk/ca.crt", ""),
-        ("/mnt/a b/ca.crt", "/mnt/a b"),
-        ("/etc/ca.crt", ""),
+        ("/run/ca.crt", ("/run", True)),
+        ("/run", ("/run", True)),
+        ("/runner/ca.crt", None),
+        ("/run/disk/ca.crt", ("/run/disk", False)),
+        ("/mnt/a b/ca.crt", ("/mnt/a b", True)),
+        ("/etc/ca.crt", None),
     ],
 )
-def test_files_in_memory(path: str, mount: str) -> None:
-    assert reboot.volatile_mount(path, MOUNTS) == mount
+def test_mount_of_a_file(path: str, mount: tuple[str, bool] | None) -> None:
+    assert reboot.mount_of(path, MOUNTS) == mount
 
 
-def test_a_root_in_memory_tells_nothing() -> None:
-    assert reboot.volatile_mount("/etc/ca.crt", "22 1 0:20 / / rw - tmpfs tmpfs rw") == ""
-    assert reboot.volatile_mount("/etc/ca.crt", "") == ""
+def test_of_the_root_file_system_nothing_is_known() -> None:
+    assert reboot.mount_of("/etc/ca.crt", "22 1 0:20 / / rw - tmpfs tmpfs rw") is None
+    assert reboot.mount_of("/etc/ca.crt", "") is None
