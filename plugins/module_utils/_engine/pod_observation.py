@@ -117,12 +117,12 @@ def mirror_pod_path(log_prefix: str) -> str:
     return f"/api/v1/namespaces/{namespace}/pods/{name}"
 
 
-def failure_of(pod: Json) -> str:
+def failure_of(pod: Json, *, with_containers: bool) -> str:
     """Why a kubelet does not run a pod, as it reports it at the API: that it did not admit it, or what a container that never ran waits for; empty
-    otherwise."""
+    otherwise. with_containers: whether those of the pod are the ones in question."""
     status = pod.get("status") or {}
     waiting = [(each.get("state") or {}).get("waiting") or {} for each in status.get("containerStatuses") or []]
-    reports = [status] if status.get("phase") == "Failed" else waiting
+    reports = [status] if status.get("phase") == "Failed" else waiting if with_containers else []
     texts = [
         ": ".join(filter(None, (each.get("reason"), each.get("message"))))
         for each in reports

@@ -151,10 +151,13 @@ class StaticPodWatcher:
         """Why the kubelet does not start the expected instance. It logs nothing of a pod that it does not admit, and reports nothing while no
         API server responds."""
         path = pod_observation.mirror_pod_path(self.watch["log_prefix"])
+        is_expected = self._may_be_former if self.journal["phase"] == VERIFYING else self._may_be_new
         pod, _why = self.http_get(self.host.kubelet_conf, path)
-        report = pod_observation.failure_of(pod) if pod else ""
+        # One that is not admitted is reported by the mirror pod of the instance before, with its hash (seen with 1.37.2); its containers are then not those
+        # that the kubelet tries to start.
+        is_current = pod is not None and is_expected(pod_observation.config_hash(pod) or "")
+        report = pod_observation.failure_of(pod, with_containers=is_current) if pod else ""
         if not report:
-            is_expected = self._may_be_former if self.journal["phase"] == VERIFYING else self._may_be_new
             namespace, _pods, name = path.rsplit("/", 3)[1:]
             errors = read_unit_errors(self.run, KUBELET, f"{namespace}/{name}")
             report = next((error for error in reversed(errors) if is_expected(pod_observation.uid_in(error))), "")

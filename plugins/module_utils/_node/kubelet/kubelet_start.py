@@ -8,13 +8,11 @@ memory, the files that its settings name, and our fragment."""
 from __future__ import annotations
 
 import os
-import time
 import typing as t
 
 from ..._engine.engine_errors import CredentialError
 from ..._engine.files import open_to_read
 from ..._engine.kubeconfig import load_config, naming_kubeconfig, read_credentials, select_context
-from ..._engine.watcher import TRANSIENT_TIMEOUT, retry_until
 from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.kubelet.config import Settings, sets_field
 from ..._plan.kubelet.plan import KubeletPlan
@@ -65,17 +63,20 @@ def require_runtime(unit: KubeletUnit, settings: Settings, run: Run, ready_timeo
 
     settings: those of the new one. ready_timeout: seconds to wait for the runtime, at most TRANSIENT_TIMEOUT. Raises Refusal."""
     runtime = runtime_at(runtime_endpoint(settings), run)
-    status = retry_until(
-        lambda status: not status.not_ready,
-        runtime.read_status,
-        time.monotonic,
-        time.sleep,
-        seconds=min(ready_timeout, TRANSIENT_TIMEOUT),
-    )
-    if status.not_ready:
+    problem = runtime.await_ready(ready_timeout).not_ready
+    if problem:
         raise Refusal(
-            f"kubelet on {unit.node_name}: {status.not_ready}. The running kubelet would not start again, so nothing was changed. Check {runtime.name},"
-            f" such as with journalctl -u {runtime.name.lower()}, and run again."
+            f"kubelet on {unit.node_name}: {problem}. The running kubelet would not start again, so nothing was changed. {runtime.repair_advice}"
+        )
+
+
+def refuse_idle_without_runtime(unit: KubeletUnit, run: Run, ready_timeout: float) -> None:
+    """With nothing to change, a kubelet that is healthy and starts no pod is no success: its Node shows that after 45 s only. Raises KubeadmError."""
+    runtime = runtime_at(unit.runtime_endpoint, run)
+    problem = runtime.await_ready(ready_timeout).not_ready
+    if problem:
+        raise KubeadmError(
+            f"kubelet on {unit.node_name}: there is nothing to change, but it starts no pod: {problem}. {runtime.repair_advice}"
         )
 
 

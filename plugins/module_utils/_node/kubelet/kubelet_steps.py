@@ -126,6 +126,7 @@ class KubeletSteps(TransactionSteps[Desired]):
         )
         if observation.process is None or not observation.probes_ok:
             raise self._unhealthy_error(observation.missing(), observation.probes, log)
+        kubelet_start.refuse_idle_without_runtime(unit, self._run, self._ready_timeout)
         return self._record_unverified([*unverified, *unread_files(unit, self._host)])
 
     def report(self, observed: Observed | None, plan: KubeletPlan | None) -> dict[str, t.Any]:

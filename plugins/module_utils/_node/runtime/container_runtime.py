@@ -12,9 +12,11 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import time
 import typing as t
 import urllib.parse
 
+from ..._engine.watcher import TRANSIENT_TIMEOUT, retry_until
 from ..._plan.common.errors import KubeadmError
 from ..transaction.state import Run
 from . import cri
@@ -39,6 +41,28 @@ class Runtime:
             return cri.read_status(self.socket)
         except KubeadmError as exc:
             return RuntimeStatus(str(exc), "", "")
+
+    def await_ready(
+        self,
+        seconds: float,
+        *,
+        needs_network: bool = False,
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+    ) -> RuntimeStatus:
+        """The status of a runtime that is ready, or the last one within the seconds, of which TRANSIENT_TIMEOUT count."""
+        return retry_until(
+            lambda status: not status.problem(needs_network=needs_network),
+            self.read_status,
+            clock,
+            sleep,
+            seconds=min(seconds, TRANSIENT_TIMEOUT),
+        )
+
+    @property
+    def repair_advice(self) -> str:
+        """What to do about one that is not ready."""
+        return f"Check {self.name}, such as with journalctl -u {self.name.lower()}, and run again."
 
     def has_image(self, image: str) -> bool | None:
         """Whether the kubelet finds an image without a pull; None when the runtime does not answer."""

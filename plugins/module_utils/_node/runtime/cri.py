@@ -38,6 +38,10 @@ class RuntimeStatus(t.NamedTuple):
     network_not_ready: str
     sandbox_image: str
 
+    def problem(self, *, needs_network: bool) -> str:
+        """Why no pod is started; empty when some are. needs_network: whether it has to be one with a network of its own."""
+        return self.not_ready or (self.network_not_ready if needs_network else "")
+
 
 def read_status(path: str) -> RuntimeStatus:
     """The status of the runtime at a socket. Raises KubeadmError when it does not answer."""

@@ -21,7 +21,7 @@ from ..runtime.container_runtime import Runtime, runtime_at
 from ..runtime.cri import RuntimeStatus
 from . import static_pods
 from .certificates import Finding
-from .component_files import ComponentFiles, PreflightContext, retry_until_ready
+from .component_files import ComponentFiles, PreflightContext
 
 
 def check(
@@ -45,16 +45,13 @@ def check(
 
 def _require_ready(plan: static_pod.StaticPodPlan, runtime: Runtime, node: PreflightContext) -> RuntimeStatus:
     """A pod in the network of the node is started whether that of other pods is ready or not. Raises Refusal."""
-    in_host_network = plan.after.pod["spec"].get("hostNetwork") is True
-
-    def problem(status: RuntimeStatus) -> str:
-        return status.not_ready or ("" if in_host_network else status.network_not_ready)
-
-    status = retry_until_ready(runtime.read_status, lambda status: not problem(status), node)
-    if problem(status):
+    needs_network = plan.after.pod["spec"].get("hostNetwork") is not True
+    status = runtime.await_ready(node.ready_timeout, needs_network=needs_network, clock=node.clock, sleep=node.sleep)
+    problem = status.problem(needs_network=needs_network)
+    if problem:
         raise Refusal(
-            f"refused before anything was written on {os.uname().nodename}: {problem(status)}. So the kubelet would start neither the changed"
-            f" component nor the former one. Check {runtime.name}, such as with journalctl -u {runtime.name.lower()}, and run again."
+            f"refused before anything was written on {os.uname().nodename}: {problem}. So the kubelet would start neither the changed component nor the"
+            f" former one. {runtime.repair_advice}"
         )
     return status
 

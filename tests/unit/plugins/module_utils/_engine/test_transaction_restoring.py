@@ -30,6 +30,10 @@ WAITING_CONTAINER = {
 }
 
 
+def mirror_pod(uid: str, status: Json) -> Json:
+    return {"metadata": {"annotations": {"kubernetes.io/config.hash": uid}}, "status": status}
+
+
 @pytest.mark.parametrize(
     ("status", "report"),
     [
@@ -39,11 +43,25 @@ WAITING_CONTAINER = {
 )
 def test_pod_that_is_never_started_quotes_its_mirror_pod(node: FakeNode, status: Json, report: str) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(start=1e6)
-    node.http_get = lambda kubeconfig, path: ({"metadata": {}, "status": status}, "")
+    node.http_get = lambda kubeconfig, path: (mirror_pod("e" * 32, status), "")
     result = node.change(wait_timeout=20)
     assert result["outcome"] == ROLLED_BACK
     assert "it is down, waiting for its start" in result["reason"]
     assert result["reason"].endswith(f"; its kubelet reports: {report}")
+
+
+def test_mirror_pod_of_the_former_instance_is_not_quoted(node: FakeNode) -> None:
+    node.kubelet.behaviours["--v=2"] = Behaviour(start=1e6)
+    former = node.kubelet.instances[0].uid
+    node.http_get = lambda kubeconfig, path: (mirror_pod(former, WAITING_CONTAINER), "")
+    assert "its kubelet reports" not in node.change(wait_timeout=20)["reason"]
+
+
+def test_mirror_pod_of_the_former_instance_reports_that_the_new_one_is_not_admitted(node: FakeNode) -> None:
+    node.kubelet.behaviours["--v=2"] = Behaviour(start=1e6)
+    former = node.kubelet.instances[0].uid
+    node.http_get = lambda kubeconfig, path: (mirror_pod(former, ADMISSION), "")
+    assert "its kubelet reports: UnexpectedAdmissionError: no set" in node.change(wait_timeout=20)["reason"]
 
 
 def test_pod_that_is_never_started_quotes_the_last_error_about_it(node: FakeNode) -> None:

@@ -14,6 +14,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import kubelet_units
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import Node
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import INODE, Web
 
@@ -153,6 +154,22 @@ def test_a_kubelet_that_runs_and_responds_is_left_alone(node: Node, web: Web, mo
     node.serve_health(web.port)
     node.properties.update(ActiveState="active", SubState="running")
     carry_out_nothing(node)
+
+
+def test_kubelet_that_starts_no_pod_is_no_success(
+    node: Node, web: Web, monkeypatch: pytest.MonkeyPatch, runtime: FakeCri
+) -> None:
+    """Its Node shows it 45 seconds later."""
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "no answer"))
+    node.serve_health(web.port)
+    node.properties.update(ActiveState="active", SubState="running")
+    runtime.network_problem = "cni plugin not initialized"
+    carry_out_nothing(node)
+    runtime.problem = "starting"
+    with pytest.raises(
+        KubeadmError, match=r"there is nothing to change, but it starts no pod: .*starting.*journalctl -u"
+    ):
+        carry_out_nothing(node)
 
 
 # ---- policies --------------------------------------------------------------------------------------------------------
