@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ..module_utils._plan.common import role_variables
 from ..module_utils._plan.common.errors import Refusal
 from ..module_utils._plan.common.plain import to_plain
@@ -20,6 +22,7 @@ author:
 description:
   - Derives, from the desired state of a control plane as a whole, the option O(nodecraft.kubeadm.static_pod_plan#module:static_pods). The
     role C(control_plane) uses it.
+  - With C(short_restarts) the API server, the controller manager and the scheduler get the flags that make restarts of the API server short.
   - V(etcd) gets C(only_if_changed) where the desired state does not name it.
 positional: preserved
 options:
@@ -30,6 +33,7 @@ options:
       - C(state), as O(nodecraft.kubeadm.static_pod_plan#module:state). Where it is not V(present), no settings are desired.
       - C(feature_gates) of all components of Kubernetes, and C(admission_plugins) of the API server.
       - C(components), what a single component gets besides, by its name; it wins over the others.
+      - C(short_restarts), whether flags for short restarts are set, and C(control_planes), how many the cluster has.
     type: dict
     required: true
   preserved:
@@ -66,12 +70,27 @@ class FilterModule:
         return {"static_pod_requests": _requests}
 
 
+_SHORT_RESTARTS = "short_restarts"
+
+
 def _requests(
     desired: t.Mapping[str, t.Any], preserved: t.Mapping[str, t.Any] | None = None
 ) -> dict[str, dict[str, t.Any]]:
     given = to_plain(desired)
     for name in role_variables.SETTINGS["control_plane"]:
         option = name.removeprefix("control_plane_")
+        if option == _SHORT_RESTARTS:
+            continue
         for objection in role_variables.value_errors(name, given.get(option, {}), {"type": "dict"}):
             raise Refusal(objection)
+    if _SHORT_RESTARTS in given:
+        given[_SHORT_RESTARTS] = _parse_bool(f"control_plane_{_SHORT_RESTARTS}", given[_SHORT_RESTARTS])
     return requests.build_requests(**given, preserved=to_plain(preserved or {}).get("control_plane", {}))
+
+
+def _parse_bool(name: str, value: t.Any) -> bool:
+    """A variable of the command line is text."""
+    try:
+        return boolean(value)
+    except TypeError as exc:
+        raise Refusal(f"invalid {name}: must be true or false.") from exc

@@ -12,6 +12,7 @@ author:
   - nodecraft.kubeadm contributors (@nodecraft)
 description:
   - Reads the settings of a role for which there is a variable. The roles use it, because what no variable names is left alone.
+  - With C(short_restarts), C(control_planes) is how many control planes the inventory has.
   - The name of a variable tells whether it is there. One that cannot be worked out is an error, while the test C(defined) takes it for one that
     is not there.
 options:
@@ -51,6 +52,9 @@ from ansible.plugins.lookup import LookupBase
 
 from ..module_utils._plan.common import role_variables
 from ..module_utils._plan.common.plain import to_plain
+from ..module_utils._plan.kubernetes import control_plane_nodes
+
+_SHORT_RESTARTS = "short_restarts"  # a setting whose meaning depends on the number of control planes
 
 
 class LookupModule(LookupBase):
@@ -62,7 +66,7 @@ class LookupModule(LookupBase):
         """The settings of each role."""
         known = variables or {}
         templar: t.Any = self._templar
-        return [
+        found = [
             {
                 name.removeprefix(f"{role}_"): to_plain(templar.template(known[name]))
                 for name in role_variables.SETTINGS[role]
@@ -70,3 +74,8 @@ class LookupModule(LookupBase):
             }
             for role in terms
         ]
+        for settings in found:
+            if _SHORT_RESTARTS in settings:
+                group = templar.template(known.get(control_plane_nodes.GROUP_VARIABLE, control_plane_nodes.GROUP))
+                settings["control_planes"] = len(control_plane_nodes.of_inventory(known["groups"], str(group)))
+        return found

@@ -110,6 +110,10 @@ static_pods:
         The open transaction as M(nodecraft.kubeadm.static_pod_info) returns it, with C(id), C(phase), C(message) and C(requested); V(null)
         when there is none.
       type: dict
+    leads_etcd:
+      description: >-
+        Whether it is the member of etcd that leads the cluster, so that it is changed last. V(false) when it does not change, or that is not known.
+      type: bool
     persistable:
       description:
         - What of it could be kept in the ConfigMap C(kube-system/kubeadm-config) when the plan is applied; V(null) when there is no plan.

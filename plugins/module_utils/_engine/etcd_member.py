@@ -40,6 +40,7 @@ PROOF_KEY = "nodecraft-kubeadm/proof"
 MEMBERS = "/v3/cluster/member/list"
 STATUS = "/v3/maintenance/status"
 ALARMS = "/v3/maintenance/alarm"
+MOVE_LEADER = "/v3/maintenance/transfer-leadership"
 PUT = "/v3/kv/put"
 DELETE = "/v3/kv/deleterange"
 
@@ -125,6 +126,18 @@ class EtcdCluster:
                     return response
         return None
 
+    def move_leadership(self) -> str:
+        """Have another voting member that responds lead the cluster, where this one does. Returns its name, empty where nothing was moved."""
+        response = self.post(STATUS)
+        if leader_of(response) != _responder_id(response):
+            return ""
+        voters = (entry for entry in self.list_others() if not entry.get("isLearner"))
+        successor = next((each for each in voters if self.status(each.get("clientURLs") or [], str(each["ID"]))), None)
+        if successor is None:
+            return ""
+        self.post(MOVE_LEADER, {"targetID": str(successor["ID"])})
+        return member_name(successor)
+
     def revision(self, urls: t.Sequence[str], member: str) -> int | None:
         """The revision that a member with these addresses has reached; None when it does not respond."""
         status = self.status(urls, member)
@@ -146,6 +159,11 @@ def _to_int(value: t.Any) -> int:
 def _responder_id(response: Json) -> str:
     """The ID of the member that responds."""
     return str((response.get("header") or {}).get("member_id"))
+
+
+def leader_of(status: Json) -> str:
+    """The ID of the leader in the status of a member; C(0) while there is none."""
+    return str(status.get("leader") or 0)
 
 
 def member_name(entry: Json) -> str:
@@ -198,6 +216,19 @@ class EtcdMember(t.NamedTuple):
         except EtcdError as exc:
             unverified.append(f"whether it is in the same cluster as before: it did not list its members then ({exc})")
         return {"etcd": state, "unverified": unverified}
+
+    def move_leadership(self) -> None:
+        """Have another member lead before this one stops. Its cluster elects one otherwise, and takes no writes meanwhile."""
+        if "etcd" not in self.watch["before"]:
+            return
+        try:
+            successor = EtcdCluster(self.watch["before"]["etcd"]).move_leadership()
+        except EtcdError as exc:
+            add_note(self.journal, f"the leadership of etcd could not be moved before the change: {exc}")
+            return
+        add_note(
+            self.journal, f"the leadership of etcd was moved to {successor} before the change" if successor else ""
+        )
 
     def verify(self) -> str | None:
         """Why the changed member is not verified; None when it is."""

@@ -91,6 +91,10 @@ class StaticPodWatcher:
             **self.etcd.read_previous_state(),
         }
 
+    def prepare_stop(self) -> None:
+        """Only a member of etcd has something to hand over."""
+        self.etcd.move_leadership()
+
     def _read_reported(self, uid: str) -> tuple[bool, list[str]]:
         """Whether the kubelet's report can be read, where it is needed: then it has to be there after the change, too. And the other containers
         that work. uid: of the instance that runs; empty when that is not one."""

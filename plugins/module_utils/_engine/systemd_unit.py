@@ -190,6 +190,9 @@ class UnitWatcher:
         ]
         return {"invocation": invocation, **self.node.read_previous_state(), "complaints": complaints}
 
+    def prepare_stop(self) -> None:
+        """A kubelet has nothing to hand over."""
+
     def observe(self) -> UnitObservation:
         """Observe unit, process, probes and Node."""
         state, phase = self.unit.read_properties(), self.journal["phase"]

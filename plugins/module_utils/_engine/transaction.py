@@ -151,6 +151,7 @@ class Engine:
         except EngineError as exc:
             self._close(ABORTED, str(exc))
             return
+        self.watcher.prepare_stop()
         self.times.record("began")
         self.open_journal.save({"phase": APPLYING, "before": before})
 

@@ -92,6 +92,9 @@ class Watcher(t.Protocol):
     def read_previous_state(self) -> PreviousState:
         """What identifies the instance that runs before the change. Raises EngineError where that is not known."""
 
+    def prepare_stop(self) -> None:
+        """Do what makes the stop of the instance that runs cost less. It may fail."""
+
     def observe(self) -> Observation:
         """Observe once the instance that is expected in the journal's phase."""
 

@@ -10,10 +10,12 @@ import dataclasses
 import time
 import typing as t
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubelet.kubelet_results import KubeletHost
 from ...module_utils._plan.kubernetes import access
-from ...module_utils._plan.static_pod import requests, rollout_lease
+from ...module_utils._plan.static_pod import requests, rollout_lease, short_restarts
 from ...module_utils._plan.static_pod import rollout as control_planes
 from ...module_utils._plan.static_pod.static_pod_results import (
     IncludedFile,
@@ -38,7 +40,7 @@ if t.TYPE_CHECKING:
 
 # To acquire, renew and release it.
 _LEASE_RIGHTS = access.of_lease(LEASE_NAME, LEASE_NAMESPACE)
-_REPLAN, _REPAIRS_FIRST, _TURN, _PERSIST = "replan.yml", "repairs_first.yml", "turn.yml", "persist.yml"
+_REPLAN, _IN_ORDER, _TURN, _PERSIST = "replan.yml", "in_order.yml", "turn.yml", "persist.yml"
 _ALL = "all nodes"
 
 
@@ -98,7 +100,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         )
         persistence = self._plan_persistence(hosts)
         refusal = control_planes.run_refusal(hosts, self._play.host, self._play.play_hosts, self._play.batch_hosts)
-        refusal = refusal or self._kubelet_refusal(hosts)
+        refusal = refusal or self._kubelet_refusal(hosts) or self._short_restarts_refusal(hosts)
         # A run that is to write kubeadm-config and cannot is refused before its first write.
         if not refusal and persistence and (why := persistence.refusal()):
             refusal = f"Nothing was changed on {self._play.host}. {why}"
@@ -177,6 +179,13 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         repaired = [name for name in hosts if kubelets.host(name).state == rollout.DONE]
         return control_planes.kubelet_refusal(hosts, repaired)
 
+    def _short_restarts_refusal(self, hosts: Hosts[StaticPodHost]) -> str:
+        """Why flags for a cluster with one control plane are refused: the inventory names one, and the API has more."""
+        is_on = boolean(self._play.variable("control_plane_short_restarts", False), strict=False)
+        if not is_on or len(self._play.control_planes()) != 1:
+            return ""
+        return short_restarts.alone_refusal(control_planes.known_control_planes(hosts))
+
     def kubelet_refusal(self, repaired: t.Collection[str]) -> str:
         """As in all roles: static pods are started by a kubelet that works."""
         return control_planes.kubelet_refusal(self._pass.hosts(), repaired)
@@ -220,11 +229,12 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             is_first = host == decision.turns[0]
             observes = [] if is_first and decision.is_ready else decision.planned
             found = dataclasses.replace(found, observes=observes, turn_api=self._api_host(hosts, changing=[host]))
-        # What is down and repaired has its turn before the others.
-        first, then = (turn, persist) if control_planes.is_repair(self._pass.own) else ((), (*turn, *persist))
-        is_repair = any(control_planes.is_repair(hosts[name]) for name in decision.turns)
-        files = (IncludedFile(_REPAIRS_FIRST, _ALL),) if is_repair else then
-        return dataclasses.replace(found, files=files, first=first, then=then)
+        groups = {name: control_planes.turn_group(hosts[name]) for name in decision.turns}
+        first, then, last = (turn if groups.get(host) == group else () for group in control_planes.TURN_GROUPS)
+        files = (*first, *then, *last, *persist)
+        if len(set(groups.values())) > 1:
+            files = (IncludedFile(_IN_ORDER, _ALL),)
+        return dataclasses.replace(found, files=files, first=first, then=then, last=(*last, *persist))
 
     def _skipped(self, hosts: t.Container[str]) -> list[str]:
         """The control planes of the inventory that take no part: by C(--limit), or in the play but without this role."""

@@ -85,9 +85,8 @@ class PlayView:
 
     def control_planes(self) -> list[str]:
         """The hosts that the inventory names as control planes, whether they take part or not."""
-        groups = self._variables["groups"]
-        named = str(self.variable(f"{control_plane_nodes.GROUP}_group", control_plane_nodes.GROUP))
-        return list(dict.fromkeys([*groups.get(control_plane_nodes.GROUP, []), *groups.get(named, [])]))
+        named = str(self.variable(control_plane_nodes.GROUP_VARIABLE, control_plane_nodes.GROUP))
+        return control_plane_nodes.of_inventory(self._variables["groups"], named)
 
     @staticmethod
     def has_api_credentials() -> bool:

@@ -43,3 +43,18 @@ def test_members_are_changed_one_after_the_other_and_before_their_api_servers(st
     given = {call["component"]: call["arguments"] for call in outcome.calls if call["step"] == "plan"}
     assert (given["etcd"]["args"], "feature_gates" in given["etcd"]) == ({"snapshot-count": 5000}, False)
     assert given[API_SERVER]["feature_gates"] == {"A": True}
+
+
+def test_the_member_that_leads_is_changed_last(stage: Stage) -> None:
+    stubs = [{"etcd": behaviour} for behaviour in ("leads", "changes", "changes")]
+    outcome = play(stage, *stubs, control_plane_components={"etcd": ETCD})
+    assert outcome.status == 0, outcome.output
+    assert done(outcome, "change") == [("cp2", "etcd"), ("cp3", "etcd"), ("cp1", "etcd")]
+
+
+def test_short_restarts_are_flags_of_the_components(stage: Stage) -> None:
+    outcome = play(stage, {}, control_plane_short_restarts=True)
+    assert outcome.status == 0, outcome.output
+    given = {call["component"]: call["arguments"]["args"] for call in outcome.calls if call["step"] == "plan"}
+    assert given[API_SERVER] == {"shutdown-send-retry-after": "true"}
+    assert set(given["kube-scheduler"]) == {"leader-elect-lease-duration", "leader-elect-renew-deadline"}

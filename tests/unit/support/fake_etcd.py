@@ -35,7 +35,7 @@ class FakeEtcd:
     healthy: its own health. members: of its cluster; None when it does not list them. values: by key; None when it does not list them.
     revision: of its store. alarms: by member, of its cluster; None when it does not list them. size: of its database. accepts_writes: whether it accepts
     writes. error_status: of a response without a result. next_alarm: the alarm that its next write raises. snapshot: what it sends
-    as one; corrupt: how that is changed on its way.
+    as one; corrupt: how that is changed on its way. leader: the member that leads.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class FakeEtcd:
         self.revision, self.size, self.accepts_writes = 7, 4096, True
         self.alarms: dict[str, str] | None = {}
         self.next_alarm: str | None = None
+        self.leader = "0"
         self.snapshot = b"database" * 16384
         self.corrupt: t.Callable[[list[bytes]], list[bytes]] = lambda pieces: pieces
         self._server = _Server(("0.0.0.0", 0), self._handler())  # noqa: S104  # a loopback address for each member
@@ -137,11 +138,18 @@ class FakeEtcd:
     def maintenance(self, path: str) -> dict[str, t.Any] | None:
         """The response to a request for the status or the alarms."""
         if path.endswith("/status"):
-            return {"header": self._header(), "dbSize": str(self.size)}
+            return {"header": self._header(), "dbSize": str(self.size), "leader": self.leader}
         if self.alarms is None:
             return None
         found = [{"memberID": member, "alarm": alarm} for member, alarm in self.alarms.items()]
         return {"header": self._header(), **({"alarms": found} if found else {})}
+
+    def move_leader(self, body: dict[str, t.Any]) -> dict[str, t.Any] | None:
+        """The response to a request to have another member lead: only the leader takes one."""
+        if self.leader != self._header()["member_id"]:
+            return None
+        self.leader = body["targetID"]
+        return {"header": self._header()}
 
     def stream(self) -> bytes:
         """A snapshot as it goes over the wire."""
@@ -160,6 +168,8 @@ class FakeEtcd:
             return self.range(body)
         if "/kv/" in path:
             return self.write(path, body)
+        if path.endswith("/transfer-leadership"):
+            return self.move_leader(body)
         if "/maintenance/" in path:
             return self.maintenance(path)
         return None if self.members is None else {"header": self._header(), "members": self.members}

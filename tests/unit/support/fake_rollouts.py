@@ -148,7 +148,7 @@ class ControlPlanes(RoleRun):
             if host not in self.play.lost
             for each in self.result("admit", host).get("files") or ()
         }
-        for part in ("first", "then") if "repairs_first.yml" in parts else ("files",):
+        for part in ("first", "then", "last") if "in_order.yml" in parts else ("files",):
             files = {host: self.result("admit", host).get(part) or [] for host in hosts if host not in self.play.lost}
             again = [host for host, found in files.items() if found and found[0]["file"] == "replan.yml"]
             if again:

@@ -18,7 +18,7 @@ import urllib.parse
 
 from ..._engine import tls
 from ..._engine.engine_errors import CredentialError
-from ..._engine.etcd_member import MEMBERS, EtcdCluster, EtcdError, member_name, revision_of, tls_context_of
+from ..._engine.etcd_member import MEMBERS, EtcdCluster, EtcdError, leader_of, member_name, revision_of, tls_context_of
 from ..._engine.files import Json, json_object
 from ..._engine.http_requests import REQUEST_ERRORS, Server, describe_failure
 from ..._engine.journal import EtcdClient, Probe
@@ -249,8 +249,15 @@ def read_cluster(access: Access) -> Cluster:
             for entry, name in zip(entries, (each.name for each in members))
             if entry["ID"] != this and not _is_caught_up(newest, revisions, entry, cluster, access)
         )
-        size = (status[this] or {}).get("dbSize")
-        return Cluster(tuple(members), _read_alarms(cluster, status[this] or {}), behind, int(size) if size else None)
+        own_status = status[this] or {}
+        size = own_status.get("dbSize")
+        return Cluster(
+            tuple(members),
+            _read_alarms(cluster, own_status),
+            behind,
+            int(size) if size else None,
+            leads=leader_of(own_status) == this,
+        )
     except (EtcdError, CredentialError, OSError, ValueError, TypeError, LookupError) as exc:
         raise KubeadmError(
             str(exc) if isinstance(exc, EtcdError) else f"{access.url}: {describe_failure(exc)}"

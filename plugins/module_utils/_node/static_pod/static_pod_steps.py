@@ -14,6 +14,7 @@ import typing as t
 from ..._engine.node import NODE, Host, read_last_log_lines, redact
 from ..._plan.common.verdict import Verdict
 from ..._plan.static_pod import plan as static_pod
+from ..._plan.static_pod import short_restarts
 from ..._plan.static_pod.desired import SETTINGS, Desired, parse_desired
 from ..._plan.static_pod.plan import State, StaticPodPlan, build_diff
 from ..etcd import etcd_preflight
@@ -62,6 +63,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         self._kubelet = kubelet
         self._manifest: str | None = None
         self._snapshot: str | None = None
+        self._leads_etcd = False
 
     def _parse(self) -> Desired:
         return parse_desired(self._params)
@@ -107,8 +109,11 @@ class StaticPodSteps(TransactionSteps[Desired]):
             return ()
         node = self._preflight_context(observed)
         warnings = preflight.check(observed.pod, plan, node)
+        self._leads_etcd = node.facts.get("leads_etcd", False)
+        notice = short_restarts.restart_notice(self._name, plan.before, plan.after)
         return [
             *warnings,
+            *([notice] if notice else []),
             *self._record_unverified(node.unverified),
             *self._record_unverifiable(
                 static_pod_journal.unverifiable(observed.pod, plan, _clients(observed), observed.host)

@@ -13,7 +13,12 @@ Specs = t.Mapping[str, t.Mapping[str, t.Any]]
 
 # The variables of the desired state. What none of them names is left alone, so none has a default in its role.
 SETTINGS = {
-    "control_plane": ("control_plane_feature_gates", "control_plane_admission_plugins", "control_plane_components"),
+    "control_plane": (
+        "control_plane_feature_gates",
+        "control_plane_admission_plugins",
+        "control_plane_components",
+        "control_plane_short_restarts",
+    ),
     "node_kubelet": (
         "node_kubelet_feature_gates",
         "node_kubelet_config",

@@ -15,6 +15,7 @@ API_SERVER = "kube-apiserver"
 COMPONENTS = (API_SERVER, "etcd")
 LABEL = "node-role.kubernetes.io/control-plane"
 GROUP = "kube_control_plane"  # of an inventory
+GROUP_VARIABLE = f"{GROUP}_group"  # names another one
 _LABELS = (LABEL, "node-role.kubernetes.io/master")  # the latter by kubeadm before 1.24
 
 
@@ -65,6 +66,11 @@ def check_absence(found: t.Sequence[str], grouped: t.Sequence[str], settings: t.
             else f": the inventory has none in the group {GROUP}."
         )
     )
+
+
+def of_inventory(groups: t.Mapping[str, t.Sequence[str]], named: str) -> list[str]:
+    """The hosts that an inventory names as control planes. groups: its hosts by group. named: the group that it has instead of C(GROUP), or besides."""
+    return list(dict.fromkeys([*groups.get(GROUP, []), *groups.get(named, [])]))
 
 
 def role_label(node: t.Mapping[str, t.Any] | None) -> str | None:

@@ -100,13 +100,14 @@ class Cluster:
     """The cluster of a member, as it reports it.
 
     alarms: each as kind and member. behind: names of other members that have not reached the revision of the furthest one. size: bytes
-    of this member's database; None when it is not known.
+    of this member's database; None when it is not known. leads: whether this member is the leader.
     """
 
     members: tuple[Member, ...]
     alarms: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
     size: int | None = None
+    leads: bool = False
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from ..kubernetes import versions
+from .short_restarts import with_short_restarts
 
 Settings = t.Mapping[str, t.Any]
 
@@ -26,12 +27,15 @@ def build_requests(
     feature_gates: Settings | None = None,
     admission_plugins: Settings | None = None,
     components: t.Mapping[str, Settings] | None = None,
+    short_restarts: bool | None = None,
+    control_planes: int = 0,
 ) -> dict[str, dict[str, t.Any]]:
     """The entries of the option static_pods of the module static_pod_plan, by name, in the given order.
 
     feature_gates: of the three components of Kubernetes. admission_plugins: of the API server. components: what a single component gets
-    besides, which wins over these. What none of them names (None, or a component without the option) is not in the entry, so it is left as it
-    is. Where state is not present, there are no settings.
+    besides, which wins over these. short_restarts: whether the flags for these are set. control_planes: how many the cluster has; 0 when that is
+    not known. What none of them names (None, or a component without the option) is not in the entry, so it is left as it is. Where state is not
+    present, there are no settings.
 
     etcd is planned on a node where the desired state names it; elsewhere only where this collection has changed it, and an etcd that is no
     static pod is left alone.
@@ -43,6 +47,8 @@ def build_requests(
     if state != _PRESENT:
         return {name: _optional_entry(name, is_desired=len(selected) < _ALL) for name in names}
     own = components or {}
+    if short_restarts is not None:
+        own = with_short_restarts(own, names, is_on=short_restarts, control_planes=control_planes)
     shared = {"feature_gates": feature_gates, "admission_plugins": admission_plugins}
     return {
         name: {

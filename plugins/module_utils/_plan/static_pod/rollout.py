@@ -107,10 +107,22 @@ def is_repair(host: StaticPodHost) -> bool:
     return any(name in pods_in_order(host) for name in _unready(host.planned_pods))
 
 
+# A repair is first: until then no other node may be changed. The member that leads etcd is last, so that its leadership moves once, to one that is
+# changed already.
+TURN_GROUPS = _REPAIRED, _OTHERS, _LEADING = range(3)
+
+
+def turn_group(host: StaticPodHost) -> int:
+    """Which of C(TURN_GROUPS) a host that changes something belongs to."""
+    if is_repair(host):
+        return _REPAIRED
+    return _LEADING if _ETCD in pods_in_order(host) and host.plan.static_pods[_ETCD].leads_etcd else _OTHERS
+
+
 def turn_order(hosts: Hosts[StaticPodHost]) -> list[str]:
-    """The hosts to change, in this order. A repair is first: until then no other node may be changed."""
+    """The hosts to change, in this order."""
     changing = [name for name, host in hosts.items() if pods_in_order(host)]
-    return sorted(changing, key=lambda name: not is_repair(hosts[name]))
+    return sorted(changing, key=lambda name: turn_group(hosts[name]))
 
 
 def impaired_hosts(hosts: Hosts[StaticPodHost]) -> list[str]:
@@ -284,18 +296,15 @@ def skipped_lines(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> list
     return [f"this run leaves out {absent}: nothing is planned there"] if absent else []
 
 
+def known_control_planes(hosts: Hosts[StaticPodHost]) -> t.Sequence[str]:
+    """The control planes of the cluster by its API, as one of the hosts read them; empty where none could."""
+    configs = [host.plan.kubeadm_config for host in hosts.values()]
+    return next((config.control_planes for config in configs if config and config.control_planes), ())
+
+
 def _skipped_nodes(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> list[str]:
-    plans = [host.plan for host in hosts.values()]
-    known = next(
-        (
-            plan.kubeadm_config.control_planes
-            for plan in plans
-            if plan.kubeadm_config and plan.kubeadm_config.control_planes
-        ),
-        (),
-    )
-    nodes = [plan.node for plan in plans]
-    return list(dict.fromkeys([*(name for name in known if name not in nodes), *skipped]))
+    nodes = [host.plan.node for host in hosts.values()]
+    return list(dict.fromkeys([*(name for name in known_control_planes(hosts) if name not in nodes), *skipped]))
 
 
 def assumed_ready(hosts: Hosts[StaticPodHost]) -> list[tuple[str, str, str]]:

@@ -24,3 +24,17 @@ def test_a_text_is_refused_by_the_name_of_its_variable(option: str) -> None:
     settings = {"state": "present", "feature_gates": {}, "admission_plugins": {}, "components": {}}
     with pytest.raises(Refusal, match=f"invalid control_plane_{option}: must be a mapping, not text"):
         requests({"static_pods": "kube-scheduler", **settings, option: '{"A": true}'})
+
+
+@pytest.mark.parametrize(("value", "args"), [("yes", {"shutdown-send-retry-after": "true"}), ("false", {})])
+def test_a_switch_may_be_a_text_of_the_command_line(value: str, args: dict[str, str]) -> None:
+    requests = FilterModule().filters()["static_pod_requests"]
+    found = requests({"static_pods": "kube-apiserver", "state": "present", "short_restarts": value})
+    assert found["kube-apiserver"]["args"] == args
+
+
+@pytest.mark.parametrize("value", [None, "maybe", {}])
+def test_what_is_no_switch_is_refused(value: object) -> None:
+    requests = FilterModule().filters()["static_pod_requests"]
+    with pytest.raises(Refusal, match="invalid control_plane_short_restarts: must be true or false"):
+        requests({"static_pods": "kube-apiserver", "state": "present", "short_restarts": value})

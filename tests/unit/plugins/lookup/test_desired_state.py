@@ -33,3 +33,11 @@ def test_one_that_cannot_be_worked_out_is_an_error() -> None:
 
     with pytest.raises(AnsibleUndefinedVariable, match="deep"):
         lookup_with(template).run(["node_kubelet"], {"node_kubelet_args": "deep"})
+
+
+@pytest.mark.parametrize(("group", "control_planes"), [({}, 1), ({"kube_control_plane_group": "masters"}, 3)])
+def test_short_restarts_depend_on_the_number_of_control_planes(group: dict[str, str], control_planes: int) -> None:
+    groups = {"kube_control_plane": ["cp1"], "masters": ["cp1", "cp2", "cp3"]}
+    variables = {"control_plane_short_restarts": True, "groups": groups, **group}
+    found = lookup_with(lambda value: value).run(["control_plane"], variables)
+    assert found == [{"short_restarts": True, "control_planes": control_planes}]

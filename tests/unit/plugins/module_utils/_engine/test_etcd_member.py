@@ -190,3 +190,46 @@ def test_what_cannot_be_queried_reports_why(client: dict[str, str], member: Fake
     with pytest.raises(EtcdError, match=r"/v3/maintenance/alarm answers 404") as raised:
         EtcdCluster(client).alarms()  # type: ignore[arg-type]
     assert raised.value.status == 404
+
+
+def moves(member: FakeEtcd) -> int:
+    """How often another leader was requested."""
+    return member.requests.count("/v3/maintenance/transfer-leadership")
+
+
+def test_leader_hands_over_to_a_voter_that_responds_before_it_stops(
+    node: FakeNode, client: dict[str, str], member: FakeEtcd, other: FakeEtcd
+) -> None:
+    assert member.members is not None
+    member.members.insert(1, member.member("13", [other.url], learner=True))
+    member.leader = "10"
+    leaders: list[str] = []
+    result = change(node, client, lambda: leaders.append(member.leader))
+    assert (result["outcome"], leaders, moves(member)) == (COMMITTED, ["11"], 1)
+    assert "the leadership of etcd was moved to cp11 before the change" in result["notes"]
+
+
+@pytest.mark.parametrize("leader", ["0", "11"])
+def test_follower_moves_nothing(
+    node: FakeNode, client: dict[str, str], member: FakeEtcd, other: FakeEtcd, leader: str
+) -> None:
+    member.leader = leader
+    assert change(node, client)["notes"] == []
+    assert moves(member) == 0
+
+
+def test_only_member_moves_nothing(node: FakeNode, client: dict[str, str], member: FakeEtcd) -> None:
+    member.leader = "10"
+    assert change(node, client)["notes"] == []
+    assert moves(member) == 0
+
+
+def test_leader_that_cannot_hand_over_is_changed_all_the_same(
+    node: FakeNode, client: dict[str, str], member: FakeEtcd, other: FakeEtcd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member.leader = "10"
+    monkeypatch.setattr(member, "move_leader", lambda _body: None)
+    result = change(node, client)
+    assert result["outcome"] == COMMITTED
+    (note,) = result["notes"]
+    assert note.startswith("the leadership of etcd could not be moved before the change: ")

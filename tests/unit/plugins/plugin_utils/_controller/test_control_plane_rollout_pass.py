@@ -436,6 +436,12 @@ def test_what_is_down_is_repaired_first() -> None:
     assert found.play.calls("rollout_lease")[0].arguments["open_transactions"] == ["etcd on cp2 (waiting)"]
 
 
+def test_the_member_that_leads_etcd_is_changed_last() -> None:
+    leading, following = ({ETCD: {**pod(ON, **REHEARSED), "leads_etcd": leads}} for leads in (True, False))
+    found = run(leading, following, results={"static_pod_info": READY})
+    assert (found.failures, found.changed) == ({}, ["cp2", "cp1"])
+
+
 def test_the_first_static_pod_that_fails_ends_the_turn() -> None:
     pods = {ETCD: pod(ON, **REHEARSED), **CHANGES}
     found = run(pods, pods, changes={"cp1": FAILED})

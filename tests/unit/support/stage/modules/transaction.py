@@ -19,7 +19,7 @@ OPERATIONS = {"nothing": [], "on": [ON], "off": [OFF], "both": [ON, OFF]}
 
 def behaviour_of(call: stand_in.StandIn, name: str) -> str:
     """C(stub): component -> changes, nothing, refused (by the rehearsal), rolled_back, gone, lost (in the middle), unseen
-    (its end), or busy; for gates on, off, or both. A list: one for each call, the last for all that follow.
+    (its end), busy, or leads (changes, and the member leads etcd); for gates on, off, or both. A list: one for each call, the last for all that follow.
     """
     behaviour = call.variable("stub", {}).get(name, "nothing")
     if not isinstance(behaviour, list):
@@ -99,7 +99,8 @@ def plan_pods(call: stand_in.StandIn, arguments: dict[str, t.Any]) -> dict[str, 
         if not settings.pop("only_if_changed", False):
             plan = start_change(call, name, {**settings, **shared, "name": name})
             found = seen.pop(name, None) or stand_in.pod_of(name, "", observations)
-            plans[name] = {"failed": False, "msg": None, **plan, **found}
+            leads = behaviour_of(call, name) == "leads"
+            plans[name] = {"failed": False, "msg": None, "leads_etcd": leads, **plan, **found}
     failures = [plan for plan in plans.values() if plan["failed"]]
     facts = call.variable("stub_facts", None)
     if facts:  # what each static pod, and the API, has for kubeadm-config

@@ -45,6 +45,19 @@ def test_gates_go_to_all_components_but_etcd_and_plugins_to_the_api_server() -> 
     }
 
 
+@pytest.mark.parametrize(("given", "found"), [({}, {}), ({"short_restarts": False}, {"args": {}})])
+def test_short_restarts_are_named_or_left_alone(given: dict[str, t.Any], found: dict[str, t.Any]) -> None:
+    assert built(["kube-apiserver"], **given) == {"kube-apiserver": found}
+
+
+def test_short_restarts_change_no_etcd() -> None:
+    found = built(ALL, short_restarts=True, control_planes=3)
+    assert (found["etcd"], found["kube-apiserver"]["args"]) == (
+        {"only_if_changed": True},
+        {"shutdown-send-retry-after": "true"},
+    )
+
+
 def test_what_a_component_gets_besides_wins() -> None:
     own = {
         "feature_gates": {"A": None, "B": False},

@@ -140,6 +140,15 @@ def test_a_repair_is_first_and_does_not_query() -> None:
     assert rollout.impaired_hosts(parsed(hosts)) == ["cp3"]
 
 
+def test_the_member_that_leads_etcd_is_last() -> None:
+    planned = {name: {ETCD: {**pod(ON), "leads_etcd": name == "cp1"}} for name in ("cp1", "cp2")}
+    hosts = three(**{name: host(name, pods) for name, pods in planned.items()}, cp3=host("cp3", DOWN))
+    assert rollout.turn_order(parsed(hosts)) == ["cp3", "cp2", "cp1"]
+    # Where the member itself stays, leading is no reason.
+    unchanged = three(cp1=host("cp1", {ETCD: {**pod(), "leads_etcd": True}, API_SERVER: pod(ON)}))
+    assert rollout.turn_order(parsed(unchanged))[0] == "cp1"
+
+
 @pytest.mark.parametrize(
     ("planned", "others"),
     [

@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The flags for short restarts of the API server, and what a plan says of the next one."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import short_restarts
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+
+API_SERVER, MANAGER, SCHEDULER = NAMES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+STOP = {"shutdown-send-retry-after": "true"}
+ELECTION = {"leader-elect-lease-duration": "40s", "leader-elect-renew-deadline": "30s"}
+SHORT = samples.with_command("kube-apiserver", "--shutdown-send-retry-after=true")
+
+
+def args_of(
+    own: dict[str, dict[str, t.Any]] | None = None, *, is_on: bool = True, control_planes: int = 1
+) -> dict[str, t.Any]:
+    """The arguments of each component."""
+    components = {name: {"args": args} for name, args in (own or {}).items()}
+    found = short_restarts.with_short_restarts(components, NAMES, is_on=is_on, control_planes=control_planes)
+    return {name: entry["args"] for name, entry in found.items()}
+
+
+def test_one_control_plane_gets_a_leader_election_that_outlives_a_restart() -> None:
+    assert args_of() == {API_SERVER: STOP, MANAGER: ELECTION, SCHEDULER: ELECTION}
+
+
+@pytest.mark.parametrize("control_planes", [0, 2, 3])
+def test_other_clusters_get_the_flag_of_the_api_server_only(control_planes: int) -> None:
+    assert args_of(control_planes=control_planes) == {API_SERVER: STOP, MANAGER: {}, SCHEDULER: {}}
+
+
+def test_switched_off_names_no_argument_so_that_ours_are_reverted() -> None:
+    assert args_of({MANAGER: {"v": 4}}, is_on=False) == {API_SERVER: {}, MANAGER: {"v": 4}, SCHEDULER: {}}
+
+
+@pytest.mark.parametrize("name", ["shutdown-send-retry-after", "shutdown_send_retry_after"])
+@pytest.mark.parametrize("value", [False, None])
+def test_arguments_of_the_user_win(name: str, value: object) -> None:
+    assert args_of({API_SERVER: {name: value, "v": 4}})[API_SERVER] == {name: value, "v": 4}
+
+
+@pytest.mark.parametrize("name", ["leader-elect", "leader-elect-renew-deadline", "leader_elect_retry_period"])
+def test_one_argument_of_an_election_stands_for_all(name: str) -> None:
+    found = args_of({MANAGER: {name: "5s"}, SCHEDULER: {"v": 2}})
+    assert (found[MANAGER], found[SCHEDULER]) == ({name: "5s"}, {**ELECTION, "v": 2})
+
+
+def test_other_settings_and_components_stay() -> None:
+    components = {"etcd": {"args": {"snapshot-count": 5}}, SCHEDULER: {"env": {"A": "b"}}}
+    found = short_restarts.with_short_restarts(components, ["etcd", SCHEDULER], is_on=True, control_planes=3)
+    assert found == {"etcd": {"args": {"snapshot-count": 5}}, SCHEDULER: {"env": {"A": "b"}, "args": {}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "notice"),
+    [
+        (
+            samples.API_SERVER,
+            "kube-apiserver will be away for about 42 s: it waits for its watches until the kubelet kills it after 30 s. With"
+            " --shutdown-send-retry-after=true (control_plane_short_restarts) the next restart takes about 16 s",
+        ),
+        (SHORT, "kube-apiserver will be away for about 16 s: it ends by itself (--shutdown-send-retry-after=true)"),
+        (
+            SHORT.replace("retry-after=true", "retry-after\n    - --shutdown-delay-duration=20s"),
+            "kube-apiserver will be away for about 29 s: it ends by itself (--shutdown-send-retry-after=true)",
+        ),
+    ],
+)
+def test_a_plan_says_how_long_the_restart_takes(text: str, notice: str) -> None:
+    before = samples.manifest(text)
+    after = samples.manifest(text.replace("metadata:", "metadata:\n  generateName: x", 1))
+    assert short_restarts.restart_notice(API_SERVER, before, after) == notice
+
+
+def test_the_grace_period_of_the_pod_counts() -> None:
+    before = samples.manifest(samples.API_SERVER.replace("spec:\n", "spec:\n  terminationGracePeriodSeconds: 3\n", 1))
+    assert "about 16 s: it waits for its watches" in short_restarts.restart_notice(
+        API_SERVER, before, samples.manifest()
+    )
+
+
+def test_nothing_is_said_of_what_restarts_no_api_server() -> None:
+    manifest = samples.manifest()
+    assert short_restarts.restart_notice(API_SERVER, manifest, manifest) == ""
+    assert short_restarts.restart_notice(SCHEDULER, manifest, samples.manifest(SHORT)) == ""
+
+
+def test_several_control_planes_are_not_taken_for_one() -> None:
+    assert "it has cp1, cp2. Put all of them into the group" in short_restarts.alone_refusal(["cp1", "cp2"])
+    assert short_restarts.alone_refusal(["cp1"]) == short_restarts.alone_refusal([]) == ""
