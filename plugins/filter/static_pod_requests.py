@@ -91,6 +91,6 @@ def _requests(
 def _parse_bool(name: str, value: t.Any) -> bool:
     """A variable of the command line is text."""
     try:
-        return boolean(value)
+        return bool(boolean(value))
     except TypeError as exc:
         raise Refusal(f"invalid {name}: must be true or false.") from exc

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
+from .engine_errors import EngineError
 from .files import POLL_SECONDS
 from .journal import VERIFYING, WAITING, add_note
 from .node import KUBELET, Process
@@ -26,6 +27,8 @@ RESTORE_TIMEOUT = 300
 STALL_TIMEOUT = 90
 # What a component gets at least once its kubelet was restarted for it. Seen: 2 s for that, and 42 s for an API server to stop and start.
 RESTART_GRACE = 120
+# What a kubelet takes to clear up behind a process that has ended. Seen: 1 to 2 s.
+END_GRACE = 3
 
 
 class HealthWaiter:
@@ -49,6 +52,8 @@ class HealthWaiter:
         self.sleep = sleep
         # Since when nothing at all happens to a component that does not run: idle_fingerprint and time.
         self._idle_since: tuple[int | None, float] = (None, 0.0)
+        # When the former instance was first seen to have ended.
+        self._ended_at: float | None = None
 
     def observe_before(self) -> Observation:
         """The component before the change. One failed probe of a busy node does not mean that it is not healthy."""
@@ -69,9 +74,10 @@ class HealthWaiter:
             now = self.clock()
             self.times.record_observation(observation)
             edited = self.files.describe_edit()
-            if edited is not None:
-                return edited, observation
-            if not observation.healthy:
+            problem = edited or self._write_final(now)
+            if problem:
+                return problem, observation
+            if not observation.healthy or self.files.has_interim():
                 ready_since = None
             elif ready_since is None or observation.process != identity:
                 ready_since = now
@@ -109,6 +115,20 @@ class HealthWaiter:
             if failure is not None:
                 return failure, observation
             self.sleep(POLL_SECONDS)
+
+    def _write_final(self, now: float) -> str:
+        """Write the last version of a manifest when the former instance has ended. A kubelet starts a pod at once that is new to it then, and checks
+        only every 10 to 15 s whether one may start that it has seen before. Returns why it could not be written."""
+        if self.journal["phase"] != WAITING or not self.files.has_interim() or not self.watcher.has_ended():
+            return ""
+        self._ended_at = now if self._ended_at is None else self._ended_at
+        if now < self._ended_at + END_GRACE:
+            return ""
+        try:
+            self.files.write_final()
+        except (OSError, EngineError) as exc:
+            return f"a file could not be written: {exc}"
+        return ""
 
     def _restart_stalled_kubelet(self, observation: Observation, now: float) -> None:
         """After a restart of the node a kubelet was seen not to start a pod whose manifest had been rolled back meanwhile. What

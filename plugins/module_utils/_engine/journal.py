@@ -67,7 +67,13 @@ class StoredVersion(t.TypedDict):
     gid: int
 
 
-class FileEntry(t.TypedDict):
+class InterimVersion(t.TypedDict, total=False):
+    """interim: of a manifest, what stands there until the former instance has ended: the same pod but for an annotation."""
+
+    interim: StoredVersion | None
+
+
+class FileEntry(InterimVersion):
     """A file that changes. before, after: None where it does not exist. switch: of the manifest, whose rename makes the change
     take effect."""
 
@@ -75,6 +81,16 @@ class FileEntry(t.TypedDict):
     switch: bool
     before: StoredVersion | None
     after: StoredVersion | None
+
+
+def versions_of(entry: FileEntry) -> list[StoredVersion | None]:
+    """The versions of a file that are ours."""
+    return [entry["before"], *new_versions(entry)]
+
+
+def new_versions(entry: FileEntry) -> list[StoredVersion | None]:
+    """Those that have the change."""
+    return [*([entry["interim"]] if "interim" in entry else ()), entry["after"]]
 
 
 class Address(t.TypedDict):

@@ -20,21 +20,23 @@ from .journal import (
     CONFIRMED,
     ON_TRIAL,
     PREPARED,
-    SIDES,
     VERIFYING,
     WAITING,
     FileEntry,
     Journal,
     Progress,
     Side,
+    StoredVersion,
     archive_journal,
     content_of,
     has_content,
     has_version,
     is_of_unit,
+    new_versions,
     prune_history,
     result_of,
     save_journal,
+    versions_of,
 )
 from .watcher import Observation
 
@@ -165,13 +167,25 @@ class ChangedFiles:
         for directory in self.journal["directories"]:
             make_directory(directory, self._mode_of(directory))
         for entry in self._ordered("after"):
-            self._replace_file(entry, "before", "after")
+            self._replace_file(entry, [entry["before"]], new_versions(entry)[0])
+
+    def has_interim(self) -> bool:
+        """Whether a manifest is not as it shall stay yet."""
+        return any(has_content(entry["path"], entry["interim"]) for entry in self._with_interim())
+
+    def write_final(self) -> None:
+        """Write the last version where there was one before it. Raises OSError, and EngineError for a foreign edit."""
+        for entry in self._with_interim():
+            self._replace_file(entry, [entry["interim"]], entry["after"])
+
+    def _with_interim(self) -> list[FileEntry]:
+        return [entry for entry in self.journal["files"] if "interim" in entry]
 
     def write_former(self, foreign: t.Container[str]) -> None:
         """Write the former versions, of all but the foreign paths. Raises OSError, and EngineError for a foreign edit."""
         for entry in self._ordered("before"):
             if entry["path"] not in foreign:
-                self._replace_file(entry, "after", "before")
+                self._replace_file(entry, new_versions(entry), entry["before"])
 
     def remove_new_directories(self) -> None:
         """Remove the directories that only the new files needed."""
@@ -187,8 +201,12 @@ class ChangedFiles:
 
     def describe_edit(self) -> str | None:
         """What another program did to our files. The component may not have read them yet."""
-        side: Side = "before" if self.journal["phase"] == VERIFYING else "after"
-        found = [entry["path"] for entry in self.journal["files"] if not has_content(entry["path"], entry[side])]
+        is_former = self.journal["phase"] == VERIFYING
+        found = [
+            entry["path"]
+            for entry in self.journal["files"]
+            if not _has_any(entry["path"], [entry["before"]] if is_former else new_versions(entry))
+        ]
         return (
             f"{', '.join(found)} was changed by another process while {self.journal['name']} was watched"
             if found
@@ -197,11 +215,7 @@ class ChangedFiles:
 
     def find_foreign_edits(self) -> list[str]:
         """The files that hold neither the former nor the new bytes."""
-        return [
-            entry["path"]
-            for entry in self.journal["files"]
-            if not any(has_content(entry["path"], entry[side]) for side in SIDES)
-        ]
+        return [entry["path"] for entry in self.journal["files"] if not _has_any(entry["path"], versions_of(entry))]
 
     def _mode_of(self, directory: str) -> int:
         """The mode of a new directory: as a package makes it, unless a static pod's files come into it that are all secret."""
@@ -224,20 +238,25 @@ class ChangedFiles:
 
         return sorted(self.journal["files"], key=rank)
 
-    def _replace_file(self, entry: FileEntry, expected: Side, target: Side) -> None:
-        """Bring one file from one version to the other; it may be there already. Raises ForeignEdit for a third one."""
+    def _replace_file(
+        self, entry: FileEntry, expected: t.Sequence[StoredVersion | None], version: StoredVersion | None
+    ) -> None:
+        """Bring one file from one of the versions to the other; it may be there already. Raises ForeignEdit for another one."""
         path = entry["path"]
-        old, new = content_of(entry[expected], path), content_of(entry[target], path)
+        old, new = [content_of(each, path) for each in expected], content_of(version, path)
 
         def recheck() -> None:
-            if read_bytes(path) != old:
+            if read_bytes(path) not in old:
                 raise ForeignEdit(f"{path} was changed by another process in the meantime")
 
-        if has_version(path, entry[target]):
+        if has_version(path, version):
             return
         recheck()
-        version = entry[target]
         if new is None or version is None:
             remove(path, follows=True)
         else:
             write_atomically(path, new, mode=version["mode"], uid=version["uid"], gid=version["gid"], recheck=recheck)
+
+
+def _has_any(path: str, versions: t.Iterable[StoredVersion | None]) -> bool:
+    return any(has_content(path, version) for version in versions)

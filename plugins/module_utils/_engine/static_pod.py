@@ -26,6 +26,7 @@ from .journal import (
     StaticPodWatch,
     add_unverified,
     content_of,
+    new_versions,
 )
 from .node import KUBELET, LOG_WIDTH, Host, Run, read_last_log_lines, read_unit_errors
 from .pod_observation import PodObservation, count_starts, find_processes, observe_pod, unmatched_message
@@ -133,9 +134,14 @@ class StaticPodWatcher:
     def has_seen_change(self) -> bool:
         """The kubelet reads the manifest as soon as it is there."""
         return any(
-            entry["switch"] and read_bytes(entry["path"]) == content_of(entry["after"], entry["path"])
+            entry["switch"] and read_bytes(path) in [content_of(version, path) for version in new_versions(entry)]
             for entry in self.journal["files"]
+            for path in [entry["path"]]
         )
+
+    def has_ended(self) -> bool:
+        """Whether none of the former instance's processes is left."""
+        return not any(map(self._may_be_former, {each.uid for each in find_processes(self.host, self.watch).processes}))
 
     def read_restart_marker(self) -> RestartMarker | None:
         """The kubelet needs no help."""

@@ -247,6 +247,10 @@ class UnitWatcher:
         """It reads its files when it is started, and is started after the marker is set."""
         return self.journal.get("mark") is not None
 
+    def has_ended(self) -> bool:
+        """It has no version of a file that waits for it."""
+        return True
+
     def read_restart_marker(self) -> RestartMarker | None:
         """The instance that has to go. Raises EngineError."""
         return {"invocation": self.unit.find_invocation(), **self.node.read_last_reports()}

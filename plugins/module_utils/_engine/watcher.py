@@ -101,6 +101,9 @@ class Watcher(t.Protocol):
     def has_seen_change(self) -> bool:
         """Whether the component may have seen the new files, so that a restore has to be verified on it."""
 
+    def has_ended(self) -> bool:
+        """Whether the instance from before the change has no process any more."""
+
     def read_restart_marker(self) -> RestartMarker | None:
         """What shows later whether the files took effect; None when that needs no restart."""
 

@@ -85,8 +85,16 @@ _OF_FAKE_NODES = (
 )
 
 
+# Of every change of an API server.
+_RESTART_NOTICE = "kube-apiserver will be away for about "
+
+
 def without_limits_of_fakes(texts: t.Iterable[str]) -> list[str]:
-    """Warnings, or parts that were not verified, without those of every fake node, whose API has no pods of other control planes."""
+    """Warnings, or parts that were not verified, without those of every fake node, whose API has no pods of other control planes, and of every restart."""
     return [
-        text for text in texts if not text.endswith(_OF_FAKE_NODES) and " serves while this one restarts: " not in text
+        text
+        for text in texts
+        if not text.endswith(_OF_FAKE_NODES)
+        and not text.startswith(_RESTART_NOTICE)
+        and " serves while this one restarts: " not in text
     ]

@@ -17,16 +17,18 @@ from ..._engine.journal import (
     Credential,
     FileEntry,
     Instance,
+    InterimVersion,
     Journal,
     KubeletPaths,
     StaticPodWatch,
+    StoredVersion,
 )
 from ..._engine.node import Host
 from ..._engine.pod_observation import mirror_pod_path
 from ..._engine.probes import api_request, read_gates, unread_gates, wrong_gates
 from ..._plan.common.errors import KubeadmError
 from ..._plan.kubernetes import flags
-from ..._plan.static_pod import leader_election
+from ..._plan.static_pod import leader_election, short_restarts
 from ..._plan.static_pod.manifest import Manifest
 from ..._plan.static_pod.plan import StaticPodPlan
 from ..transaction.file_versions import dump_version
@@ -94,7 +96,8 @@ def static_pod_journal(
             "path": pod.path,
             "switch": True,
             "before": dump_version(pod.version),
-            "after": dump_version(dataclasses.replace(pod.version, content=plan.after.text.encode("utf-8"))),
+            "after": _version_of(pod, plan.after),
+            **_interim_version(pod, plan),
         },
         *record_entry(pod.name, before=pod.record, after=plan.record, details=details),
     ]
@@ -119,6 +122,16 @@ def static_pod_journal(
         watch["credentials"], watch["mirror"] = clients.credentials(), clients.mirror(pod.log_prefix)
         watch["unverified"] = clients.unverified()
     return journal
+
+
+def _version_of(pod: StaticPod, manifest: Manifest) -> StoredVersion | None:
+    return dump_version(dataclasses.replace(pod.version, content=manifest.text.encode("utf-8")))
+
+
+def _interim_version(pod: StaticPod, plan: StaticPodPlan) -> InterimVersion:
+    """Where the former instance ends soon, so that the kubelet's wait is what takes longest."""
+    manifest = short_restarts.interim_manifest(pod.name, plan.before, plan.after)
+    return {} if manifest is None else {"interim": _version_of(pod, manifest)}
 
 
 def record_details(pod: StaticPod, plan: StaticPodPlan) -> RecordDetails:

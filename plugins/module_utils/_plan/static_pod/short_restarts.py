@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import typing as t
 
+from ..common.ownership import Change
 from ..kubernetes import flags, quantities
 from .manifest import Manifest
 
@@ -28,7 +29,9 @@ _OWN_ELECTION = ("leader-elect", *_ELECTION, "leader-elect-retry-period")
 _SECONDS_TO_STOP = 2  # with the flag
 # The kubelet checks whether the former instance has ended 10 to 15 s after it has read the new manifest, and so on.
 _SECONDS_TO_CHECK = 12.5
+_SECONDS_TO_CLEAR_UP = 4  # of the kubelet, with what the engine waits for that
 _SECONDS_TO_START = 4
+_INTERIM = "nodecraft.kubeadm/interim"
 
 
 Settings = t.Mapping[str, t.Any]
@@ -72,19 +75,28 @@ def restart_notice(name: str, before: Manifest, after: Manifest) -> str:
     if name != _API_SERVER or before.text == after.text:
         return ""
     grace = before.pod["spec"].get("terminationGracePeriodSeconds", 30)
-    if flags.gate_value(before.flag_value(_RETRY) or "false") is True:
+    if _ends_by_itself(before):
         delay = float(quantities.parse_duration(before.flag_value(_DELAY)) or 0)
-        seconds = _seconds_away(min(delay + _SECONDS_TO_STOP, grace))
+        seconds = round(min(delay + _SECONDS_TO_STOP, grace) + _SECONDS_TO_CLEAR_UP + _SECONDS_TO_START)
         return f"{name} will be away for about {seconds} s: it ends by itself (--{_RETRY}=true)"
-    shortened = _seconds_away(min(_SECONDS_TO_STOP, grace))
-    text = f"{name} will be away for about {_seconds_away(grace)} s: it waits for its watches until the kubelet kills it after {grace} s"
+    checks = math.ceil((grace + 1) / _SECONDS_TO_CHECK)
+    seconds = round(checks * _SECONDS_TO_CHECK + _SECONDS_TO_START)
+    shortened = min(_SECONDS_TO_STOP, grace) + _SECONDS_TO_CLEAR_UP + _SECONDS_TO_START
+    text = f"{name} will be away for about {seconds} s: it waits for its watches until the kubelet kills it after {grace} s"
     return f"{text}. With --{_RETRY}=true (control_plane_short_restarts) the next restart takes about {shortened} s"
 
 
-def _seconds_away(stop: float) -> int:
-    """From the written manifest to the first answer. stop: seconds until the process has ended."""
-    checks = math.ceil((stop + 1) / _SECONDS_TO_CHECK)
-    return round(checks * _SECONDS_TO_CHECK + _SECONDS_TO_START)
+def _ends_by_itself(manifest: Manifest) -> bool:
+    return flags.gate_value(manifest.flag_value(_RETRY) or "false") is True
+
+
+def interim_manifest(name: str, before: Manifest, after: Manifest) -> Manifest | None:
+    """What is written first where the instance that runs ends soon: the same pod under another UID. A kubelet starts a pod at once that it sees first
+    when the former one has ended, and checks only every 10 to 15 s for one that waits. None where that saves nothing."""
+    if name != _API_SERVER or before.text == after.text or not _ends_by_itself(before):
+        return None
+    former = after.values()["annotations"].get(_INTERIM)
+    return after.change(Change("annotations", _INTERIM, former, "true" if former is None else None))
 
 
 def alone_refusal(known: t.Sequence[str]) -> str:

@@ -62,12 +62,12 @@ def test_other_settings_and_components_stay() -> None:
         (
             samples.API_SERVER,
             "kube-apiserver will be away for about 42 s: it waits for its watches until the kubelet kills it after 30 s. With"
-            " --shutdown-send-retry-after=true (control_plane_short_restarts) the next restart takes about 16 s",
+            " --shutdown-send-retry-after=true (control_plane_short_restarts) the next restart takes about 10 s",
         ),
-        (SHORT, "kube-apiserver will be away for about 16 s: it ends by itself (--shutdown-send-retry-after=true)"),
+        (SHORT, "kube-apiserver will be away for about 10 s: it ends by itself (--shutdown-send-retry-after=true)"),
         (
             SHORT.replace("retry-after=true", "retry-after\n    - --shutdown-delay-duration=20s"),
-            "kube-apiserver will be away for about 29 s: it ends by itself (--shutdown-send-retry-after=true)",
+            "kube-apiserver will be away for about 30 s: it ends by itself (--shutdown-send-retry-after=true)",
         ),
     ],
 )
@@ -93,3 +93,28 @@ def test_nothing_is_said_of_what_restarts_no_api_server() -> None:
 def test_several_control_planes_are_not_taken_for_one() -> None:
     assert "it has cp1, cp2. Put all of them into the group" in short_restarts.alone_refusal(["cp1", "cp2"])
     assert short_restarts.alone_refusal(["cp1"]) == short_restarts.alone_refusal([]) == ""
+
+
+def interim_of(before: str, after: str) -> str | None:
+    found = short_restarts.interim_manifest(API_SERVER, samples.manifest(before), samples.manifest(after))
+    return None if found is None else found.text
+
+
+def test_what_is_written_first_is_the_same_pod_with_another_uid() -> None:
+    after = SHORT.replace("retry-after=true", "retry-after=true\n    - --v=4")
+    interim = interim_of(SHORT, after)
+    assert interim is not None
+    line = '    nodecraft.kubeadm/interim: "true"\n'
+    assert line in interim
+    assert interim.replace(line, "") == after
+    # One that was left behind is none that differs.
+    assert interim_of(SHORT, interim) == after
+
+
+def test_nothing_is_written_first_where_the_stop_takes_long_or_nothing_restarts() -> None:
+    assert interim_of(samples.API_SERVER, SHORT) is interim_of(SHORT, SHORT) is None
+    scheduler = samples.manifest(samples.SCHEDULER, "kube-scheduler")
+    changed = samples.manifest(
+        samples.SCHEDULER.replace("kube-scheduler\n", "kube-scheduler\n    - --v=4\n", 1), "kube-scheduler"
+    )
+    assert short_restarts.interim_manifest("kube-scheduler", scheduler, changed) is None
