@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible.module_utils.parsing.convert_bool import boolean
-
 from ..module_utils._plan.common import role_variables
 from ..module_utils._plan.common.errors import Refusal
 from ..module_utils._plan.common.plain import to_plain
@@ -84,13 +82,5 @@ def _requests(
         for objection in role_variables.value_errors(name, given.get(option, {}), {"type": "dict"}):
             raise Refusal(objection)
     if _SHORT_RESTARTS in given:
-        given[_SHORT_RESTARTS] = _parse_bool(f"control_plane_{_SHORT_RESTARTS}", given[_SHORT_RESTARTS])
+        given[_SHORT_RESTARTS] = requests.parse_switch(f"control_plane_{_SHORT_RESTARTS}", given[_SHORT_RESTARTS])
     return requests.build_requests(**given, preserved=to_plain(preserved or {}).get("control_plane", {}))
-
-
-def _parse_bool(name: str, value: t.Any) -> bool:
-    """A variable of the command line is text."""
-    try:
-        return bool(boolean(value))
-    except TypeError as exc:
-        raise Refusal(f"invalid {name}: must be true or false.") from exc

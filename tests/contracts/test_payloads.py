@@ -20,8 +20,8 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
     "kubeadm_config_check": 250,
-    "kubelet": 223,
-    "kubelet_info": 130,
+    "kubelet": 225,
+    "kubelet_info": 132,
     "node_image": 73,
     "node_transaction": 26,
     "static_pod": 269,

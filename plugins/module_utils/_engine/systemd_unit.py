@@ -29,7 +29,7 @@ from .kubelet_node import KubeletNode
 from .node import Host, Process, Run, read_unit_log
 from .probes import HttpGet, run_probe
 from .state_files import StateFiles
-from .watcher import SIDE_BY_PHASE, Observation, retry_until
+from .watcher import SIDE_BY_PHASE, Observation, PlainStop, retry_until
 
 # systemd restarts a service in the same way each time, and a kubelet only every ten seconds.
 MAX_UNIT_CRASHES = 2
@@ -157,7 +157,7 @@ class SystemdUnit:
             raise EngineError(f"systemctl {' '.join(arguments)} failed: {error.strip()}")
 
 
-class UnitWatcher:
+class UnitWatcher(PlainStop):
     """A systemd unit, the kubelet's: it is restarted once, and each start has an id of its own."""
 
     max_crashes = MAX_UNIT_CRASHES
@@ -189,9 +189,6 @@ class UnitWatcher:
             self._health_problem(self.unit.read_known_properties()),
         ]
         return {"invocation": invocation, **self.node.read_previous_state(), "complaints": complaints}
-
-    def prepare_stop(self) -> None:
-        """A kubelet has nothing to hand over."""
 
     def observe(self) -> UnitObservation:
         """Observe unit, process, probes and Node."""
@@ -246,10 +243,6 @@ class UnitWatcher:
     def has_seen_change(self) -> bool:
         """It reads its files when it is started, and is started after the marker is set."""
         return self.journal.get("mark") is not None
-
-    def has_ended(self) -> bool:
-        """It has no version of a file that waits for it."""
-        return True
 
     def read_restart_marker(self) -> RestartMarker | None:
         """The instance that has to go. Raises EngineError."""

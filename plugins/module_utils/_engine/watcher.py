@@ -80,6 +80,17 @@ class Observation(t.Protocol):
         """What is not as it should be."""
 
 
+class PlainStop:
+    """Of a component with nothing to hand over, and no file that waits for its end."""
+
+    def prepare_stop(self) -> None:
+        """Nothing is done."""
+
+    def has_ended(self) -> bool:
+        """It is not waited for."""
+        return True
+
+
 class Watcher(t.Protocol):
     """One kind of component. All else of it is in the journal."""
 

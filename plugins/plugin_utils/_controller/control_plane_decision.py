@@ -10,12 +10,10 @@ import dataclasses
 import time
 import typing as t
 
-from ansible.module_utils.parsing.convert_bool import boolean
-
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.kubelet.kubelet_results import KubeletHost
 from ...module_utils._plan.kubernetes import access
-from ...module_utils._plan.static_pod import requests, rollout_lease, short_restarts
+from ...module_utils._plan.static_pod import requests, rollout_lease
 from ...module_utils._plan.static_pod import rollout as control_planes
 from ...module_utils._plan.static_pod.static_pod_results import (
     IncludedFile,
@@ -181,10 +179,10 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
 
     def _short_restarts_refusal(self, hosts: Hosts[StaticPodHost]) -> str:
         """Why flags for a cluster with one control plane are refused: the inventory names one, and the API has more."""
-        is_on = boolean(self._play.variable("control_plane_short_restarts", False), strict=False)
-        if not is_on or len(self._play.control_planes()) != 1:
+        name = "control_plane_short_restarts"
+        if len(self._play.control_planes()) != 1 or not requests.parse_switch(name, self._play.variable(name, False)):
             return ""
-        return short_restarts.alone_refusal(control_planes.known_control_planes(hosts))
+        return control_planes.alone_refusal(hosts)
 
     def kubelet_refusal(self, repaired: t.Collection[str]) -> str:
         """As in all roles: static pods are started by a kubelet that works."""

@@ -45,7 +45,20 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
         return [*warnings, *_refuse_unlisted_members(pod, failure, node)]
     etcd_change.refuse_small_quota(plan.before, plan.after, cluster.size, os.uname().nodename)
     node.facts["leads_etcd"] = cluster.leads
-    return [*warnings, *_refuse_risks(pod, cluster, node)]
+    return [*warnings, *_refuse_risks(pod, cluster, node), *_warn_of_lone_member(pod, cluster)]
+
+
+def _warn_of_lone_member(pod: static_pods.StaticPod, cluster: etcd_change.Cluster) -> list[str]:
+    """Of the API server beside one of several members. With a single one, no API server answers, which is a warning of its own."""
+    api_server = _find_manifest(API_SERVER, os.path.dirname(pod.path))
+    if len(cluster.members) == 1 or api_server is None:
+        return []
+    servers, listening = (
+        _resolve(ComponentFiles(manifest).flags(flag))
+        for manifest, flag in ((api_server, "etcd-servers"), (pod.manifest, "listen-client-urls"))
+    )
+    warning = etcd_change.lone_member_warning(os.uname().nodename, servers, listening)
+    return [warning] if warning else []
 
 
 def unverified_cluster(pod: static_pods.StaticPod) -> list[str]:

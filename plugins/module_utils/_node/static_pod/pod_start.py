@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether the kubelet can start the pod of a changed manifest: its container runtime, the images, and the node's free resources.
+"""Whether the kubelet can start the pod of a changed manifest: its container runtime, the images, and the node's free resources;
+and how long that takes.
 
 The former pod needs the same, so a component that is stopped without them stays down, and a rollback does not help.
 """
@@ -14,7 +15,7 @@ import typing as t
 
 from ..._engine import probes
 from ..._plan.common.errors import Refusal
-from ..._plan.static_pod import admission
+from ..._plan.static_pod import admission, short_restarts
 from ..._plan.static_pod import plan as static_pod
 from ..kubelet import boot_facts
 from ..runtime.container_runtime import Runtime, runtime_at
@@ -40,7 +41,7 @@ def check(
         *_images(pod.name, plan, runtime, node),
         *_sandbox_image(pod.name, runtime, status, node),
         *capacity,
-    ], warnings
+    ], [*warnings, *filter(None, [short_restarts.restart_notice(pod.name, plan.before, plan.after)])]
 
 
 def _require_ready(plan: static_pod.StaticPodPlan, runtime: Runtime, node: PreflightContext) -> RuntimeStatus:

@@ -14,7 +14,6 @@ import typing as t
 from ..._engine.node import NODE, Host, read_last_log_lines, redact
 from ..._plan.common.verdict import Verdict
 from ..._plan.static_pod import plan as static_pod
-from ..._plan.static_pod import short_restarts
 from ..._plan.static_pod.desired import SETTINGS, Desired, parse_desired
 from ..._plan.static_pod.plan import State, StaticPodPlan, build_diff
 from ..etcd import etcd_preflight
@@ -110,10 +109,8 @@ class StaticPodSteps(TransactionSteps[Desired]):
         node = self._preflight_context(observed)
         warnings = preflight.check(observed.pod, plan, node)
         self._leads_etcd = node.facts.get("leads_etcd", False)
-        notice = short_restarts.restart_notice(self._name, plan.before, plan.after)
         return [
             *warnings,
-            *([notice] if notice else []),
             *self._record_unverified(node.unverified),
             *self._record_unverifiable(
                 static_pod_journal.unverifiable(observed.pod, plan, _clients(observed), observed.host)

@@ -285,6 +285,25 @@ def is_external(servers: t.Sequence[tuple[str, int]], listening: t.Sequence[tupl
     """
     if not servers or not listening:
         return False
+    own = _own_addresses(servers, listening)
+    return not any(server in own for server in servers)
+
+
+def lone_member_warning(node: str, servers: t.Sequence[tuple[str, int]], listening: t.Sequence[tuple[str, int]]) -> str:
+    """What becomes of an API server that uses this member and no other one; empty for another. The arguments are those of C(is_external)."""
+    own = _own_addresses(servers, listening)
+    if not servers or not all(server in own for server in servers):
+        return ""
+    return (
+        f"the API server of {node} uses this member of etcd alone (--etcd-servers), so from its stop until it is ready again that API server takes"
+        " connections and answers them with errors, or late; a load balancer notices when it checks /readyz"
+    )
+
+
+def _own_addresses(
+    servers: t.Sequence[tuple[str, int]], listening: t.Sequence[tuple[str, int]]
+) -> set[tuple[str, int]]:
+    """At which addresses a member is reached from its node."""
     # What listens on all addresses of its node may be reached by any.
     own = {
         *listening,
@@ -293,7 +312,7 @@ def is_external(servers: t.Sequence[tuple[str, int]], listening: t.Sequence[tupl
     for host, port in listening:
         if host in _LOOPBACK:
             own |= {(each, port) for each in _LOOPBACK}
-    return not any(server in own for server in servers)
+    return own
 
 
 def refuse_external(node: str, servers: t.Sequence[str]) -> t.NoReturn:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.errors import Refusal
 from ..kubernetes import versions
 from .short_restarts import with_short_restarts
 
@@ -17,6 +18,8 @@ _ETCD = "etcd"
 _API_SERVER = "kube-apiserver"
 _ALL = len((_ETCD, *versions.COMPONENTS))
 _PRESENT = "present"
+# As Ansible takes them.
+_TRUE, _FALSE = ("true", "yes", "on", "y", "t", "1", "1.0"), ("false", "no", "off", "n", "f", "0", "0.0")
 
 
 def build_requests(
@@ -64,6 +67,14 @@ def parse_names(static_pods: str | t.Sequence[str]) -> list[str]:
     if isinstance(static_pods, str):
         return [name.strip() for name in static_pods.split(",") if name.strip()]
     return list(static_pods)
+
+
+def parse_switch(name: str, value: t.Any) -> bool:
+    """The value of a variable that is true or false, also as text of the command line. Raises Refusal."""
+    text = str(value).lower()
+    if text not in (*_TRUE, *_FALSE):
+        raise Refusal(f"invalid {name}: must be true or false.")
+    return text in _TRUE
 
 
 def _settings(name: str, own: Settings, shared: t.Mapping[str, Settings | None]) -> dict[str, t.Any]:

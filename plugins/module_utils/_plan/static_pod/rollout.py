@@ -302,6 +302,17 @@ def known_control_planes(hosts: Hosts[StaticPodHost]) -> t.Sequence[str]:
     return next((config.control_planes for config in configs if config and config.control_planes), ())
 
 
+def alone_refusal(hosts: Hosts[StaticPodHost]) -> str:
+    """Why short restarts of a cluster with one control plane, as the inventory has it, are refused; empty where it has one, or that is not known."""
+    known = known_control_planes(hosts)
+    if len(known) < 2:
+        return ""
+    return (
+        f"control_plane_short_restarts sets another leader election where the cluster has one control plane, as the inventory has it, but it has"
+        f" {', '.join(known)}. Put all of them into the group {control_plane_nodes.GROUP}, or name their group in {control_plane_nodes.GROUP_VARIABLE}."
+    )
+
+
 def _skipped_nodes(hosts: Hosts[StaticPodHost], skipped: t.Sequence[str]) -> list[str]:
     nodes = [host.plan.node for host in hosts.values()]
     return list(dict.fromkeys([*(name for name in known_control_planes(hosts) if name not in nodes), *skipped]))

@@ -97,14 +97,3 @@ def interim_manifest(name: str, before: Manifest, after: Manifest) -> Manifest |
         return None
     former = after.values()["annotations"].get(_INTERIM)
     return after.change(Change("annotations", _INTERIM, former, "true" if former is None else None))
-
-
-def alone_refusal(known: t.Sequence[str]) -> str:
-    """Why the flags of a cluster with one control plane are refused; empty where it has one, or that is not known. known: its control planes by the
-    API."""
-    if len(known) < 2:
-        return ""
-    return (
-        f"control_plane_short_restarts sets another leader election where the cluster has one control plane, as the inventory says; it has"
-        f" {', '.join(known)}. Put all of them into the group kube_control_plane, or name their group in kube_control_plane_group."
-    )

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
@@ -21,7 +22,7 @@ INTERIM = NEW.replace("metadata:", "metadata:\n  annotations: {interim: 'true'}"
 STOP, START = 2.0, 8.0
 
 
-def prepare(node: FakeNode, **given: object) -> list[tuple[float, str]]:
+def prepare(node: FakeNode, **given: t.Any) -> list[tuple[float, str]]:
     """A journal with an interim version; when the manifest had which content, as it happens."""
     node.kubelet.behaviours = {"--v=2": Behaviour(start=START), "--v=1": Behaviour(stop=STOP)}
     journal = node.journal(**given)

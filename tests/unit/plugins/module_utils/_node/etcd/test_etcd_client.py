@@ -143,6 +143,15 @@ def test_kubeadms_certificate_for_the_health_check_is_preferred(caller: Caller, 
     )
 
 
+@pytest.mark.parametrize(("leader", "leads"), [("10", True), ("11", False), ("0", False)])
+def test_the_cluster_knows_whether_this_member_leads(
+    member: FakeEtcd, caller: Caller, leader: str, leads: bool
+) -> None:
+    member.leader = leader
+    access = etcd_client.Access.from_files(etcd_files(caller, member.url))
+    assert etcd_client.read_cluster(access).leads is leads
+
+
 def test_the_members_are_read_with_their_health(member: FakeEtcd, caller: Caller) -> None:
     access = etcd_client.Access.from_files(etcd_files(caller, member.url))
     assert member.members is not None

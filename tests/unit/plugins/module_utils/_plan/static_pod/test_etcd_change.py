@@ -231,3 +231,22 @@ def test_an_etcd_elsewhere_is_external(
     servers: list[tuple[str, int]], listening: list[tuple[str, int]], external: bool
 ) -> None:
     assert etcd_change.is_external(servers, listening) is external
+
+
+LOOPBACK, OWN, OTHER = ("127.0.0.1", 2379), ("10.0.0.11", 2379), ("10.0.0.12", 2379)
+
+
+@pytest.mark.parametrize(
+    ("servers", "is_lone"),
+    [
+        ([LOOPBACK], True),
+        ([("localhost", 2379), LOOPBACK], True),
+        ([LOOPBACK, OTHER], False),
+        ([OTHER], False),
+        ([], False),
+    ],
+)
+def test_an_api_server_that_uses_one_member_alone_is_named(servers: list[tuple[str, int]], is_lone: bool) -> None:
+    found = etcd_change.lone_member_warning("cp1", servers, [LOOPBACK, OWN])
+    assert found.startswith("the API server of cp1 uses this member of etcd alone") is is_lone
+    assert bool(found) is is_lone

@@ -328,6 +328,14 @@ def test_host_with_an_unreadable_manifest_blocks_other_turns() -> None:
     assert "cp2 could not be checked (/m/etcd.yaml cannot be read, and may be etcd)" in refusal
 
 
+@pytest.mark.parametrize(("known", "is_refused"), [(["cp1", "cp2"], True), (["cp1"], False), ([], False)])
+def test_cluster_is_not_taken_for_one_with_one_control_plane(known: list[str], is_refused: bool) -> None:
+    cp1 = host("cp1")
+    hosts = parsed({"cp1": {**cp1, "plan": {**cp1["plan"], "kubeadm_config": {"control_planes": known}}}})
+    assert ("it has cp1, cp2. Put all of them into" in rollout.alone_refusal(hosts)) is is_refused
+    assert bool(rollout.alone_refusal(hosts)) is is_refused
+
+
 def test_control_planes_only_the_api_knows_are_not_verified() -> None:
     hosts = three()
     assert rollout.unverified(parsed(hosts), []) == []

@@ -51,7 +51,7 @@ def test_one_argument_of_an_election_stands_for_all(name: str) -> None:
 
 
 def test_other_settings_and_components_stay() -> None:
-    components = {"etcd": {"args": {"snapshot-count": 5}}, SCHEDULER: {"env": {"A": "b"}}}
+    components: dict[str, dict[str, t.Any]] = {"etcd": {"args": {"snapshot-count": 5}}, SCHEDULER: {"env": {"A": "b"}}}
     found = short_restarts.with_short_restarts(components, ["etcd", SCHEDULER], is_on=True, control_planes=3)
     assert found == {"etcd": {"args": {"snapshot-count": 5}}, SCHEDULER: {"env": {"A": "b"}, "args": {}}}
 
@@ -71,7 +71,7 @@ def test_other_settings_and_components_stay() -> None:
         ),
     ],
 )
-def test_a_plan_says_how_long_the_restart_takes(text: str, notice: str) -> None:
+def test_restart_notice_has_seconds_and_flag(text: str, notice: str) -> None:
     before = samples.manifest(text)
     after = samples.manifest(text.replace("metadata:", "metadata:\n  generateName: x", 1))
     assert short_restarts.restart_notice(API_SERVER, before, after) == notice
@@ -84,15 +84,10 @@ def test_the_grace_period_of_the_pod_counts() -> None:
     )
 
 
-def test_nothing_is_said_of_what_restarts_no_api_server() -> None:
+def test_restart_notice_is_empty_where_no_api_server_restarts() -> None:
     manifest = samples.manifest()
     assert short_restarts.restart_notice(API_SERVER, manifest, manifest) == ""
     assert short_restarts.restart_notice(SCHEDULER, manifest, samples.manifest(SHORT)) == ""
-
-
-def test_several_control_planes_are_not_taken_for_one() -> None:
-    assert "it has cp1, cp2. Put all of them into the group" in short_restarts.alone_refusal(["cp1", "cp2"])
-    assert short_restarts.alone_refusal(["cp1"]) == short_restarts.alone_refusal([]) == ""
 
 
 def interim_of(before: str, after: str) -> str | None:
