@@ -20,13 +20,13 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
     "kubeadm_config_check": 250,
-    "kubelet": 225,
+    "kubelet": 230,
     "kubelet_info": 132,
     "node_image": 73,
     "node_transaction": 26,
-    "static_pod": 269,
+    "static_pod": 280,
     "static_pod_info": 152,
-    "static_pod_plan": 292,
+    "static_pod_plan": 303,
     "upgrade_check": 256,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]
