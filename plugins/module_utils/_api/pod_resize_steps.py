@@ -9,135 +9,22 @@ from __future__ import annotations
 import dataclasses
 import functools
 import typing as t
-from http import HTTPStatus
 
 from .._plan.common.batch import PartialFailure, TaskPlan, join_first, raise_failures
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import Verdict
 from .._plan.kubernetes import names as node_names
-from .._plan.kubernetes import pods
-from .._plan.kubernetes.kubelet_lease import describe_stale_lease, unverified_kubelets
 from .._plan.pod import resize as pod_resize
-from .._plan.pod import resize_state as pod_resize_state
 from .._plan.pod import templates as pod_templates
-from .._plan.pod.resize import Desired, PodPlan
-from .._plan.pod.resize_state import (
-    ACCEPTED,
-    GONE,
-    INFEASIBLE,
-    NOT_TRIED,
-    REFUSED,
-    RESIZED,
-    RESTARTED,
-    UNCHANGED,
-    UNKNOWN,
-)
-from .api_steps import ApiSteps, Target, diff_entry, retry_on_conflict, send_each, skip_unsent
-from .client import ApiError, Client, Connect, Json, NoResponse, Params
-from .kubelet_leases import find_stale_leases
+from .._plan.pod.resize import Desired
+from .._plan.pod.resize_state import GONE, NOT_TRIED, REFUSED, RESIZED, RESTARTED
+from .api_steps import ApiSteps, diff_entry, skip_unsent
+from .client import Connect, Json, Params
+from .pod_patches import PodPatcher
+from .pod_targets import PodTarget
+from .pod_watch import POLL_INTERVAL, PodWatch
 from .template_steps import UPDATE, Template, Templates
 from .workloads import Selection, Workloads
-
-_POLL_INTERVAL = 0.5  # seconds
-
-
-@dataclasses.dataclass
-class PodTarget(Target[PodPlan]):
-    """One pod of a task. earlier_conditions: its conditions about resizes before the plan's patch was sent."""
-
-    namespace: str = "default"
-    desired: Desired = dataclasses.field(default_factory=dict)
-    outcome: str = UNCHANGED
-    earlier_conditions: t.Sequence[t.Any] = ()
-
-    @property
-    def full_name(self) -> str:
-        """Its namespace and name."""
-        return f"{self.namespace}/{self.name}"
-
-    @property
-    def node(self) -> str:
-        """The node that it runs on; empty without one."""
-        return str(self.latest.get("spec", {}).get("nodeName") or "")
-
-    @property
-    def restarts(self) -> tuple[str, ...]:
-        """The containers that resizePolicy restarts for it."""
-        return self.plan.restarts if self.plan else ()
-
-    @property
-    def patch(self) -> Json:
-        """The patch of its plan."""
-        return self.plan.patch if self.plan else {}
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the pod is Ready."""
-        return pods.is_ready(self.latest)
-
-    @property
-    def restarted(self) -> list[str]:
-        """The containers that were restarted since it was planned."""
-        return pod_resize_state.find_restarted(self.read, self.latest) if self.read and self.latest else []
-
-    def is_same_pod(self, pod: Json) -> bool:
-        """Whether the pod that has its name now is this one."""
-        return pod_resize_state.is_same(self.latest, pod)
-
-    def fail(self, outcome: str, reason: str) -> None:
-        """Record that its resize failed."""
-        self.outcome, self.error = outcome, f"{self.full_name}: {reason}"
-
-    def fail_gone(self) -> None:
-        """Record that the pod no longer exists."""
-        self.fail(
-            GONE,
-            "it was deleted since it was read. A pod that its controller created in its place has the resources of the template;"
-            " run the task again for that one.",
-        )
-
-    def fail_infeasible(self, reason: str) -> None:
-        """Record that its kubelet cannot do it."""
-        self.fail(
-            INFEASIBLE,
-            f"the kubelet of {self.node} says: {reason.rstrip('.')}. The pod keeps running with its former resources.",
-        )
-
-    def update(self, pod: Json | None) -> None:
-        """Record the pod that has its name now, if any."""
-        if pod is None or not self.is_same_pod(pod):
-            self.fail_gone()
-            return
-        self.latest = pod
-        if not pods.is_active(pod):
-            self.fail(GONE, f"it has ended ({pod['status']['phase']}).")
-
-    def succeed(self) -> None:
-        """Record that it has the desired resources."""
-        if self.operations:
-            self.outcome = RESTARTED if self.restarted else RESIZED
-        unexpected = [name for name in self.restarted if name not in self.restarts]
-        if unexpected:
-            self.note = f"restarted, although resizePolicy does not require it: {', '.join(unexpected)}"
-
-    def is_resized(self, *, dry: bool) -> bool:
-        """Whether it runs with the desired resources, so that its template may get them; dry: or would, as far as is known."""
-        done = (UNCHANGED, RESIZED, RESTARTED, *([ACCEPTED] if dry else []))
-        return not self.error and self.outcome in done and bool(self.node)
-
-    def skip(self, reason: str) -> None:
-        """Record that it was not tried."""
-        super().skip(reason)
-        self.outcome = NOT_TRIED
-
-    def report(self) -> Json:
-        """The result of this pod."""
-        return {
-            **super().report(),
-            "outcome": self.outcome,
-            "node": self.node or None,
-            "restarted": self.restarted,
-        }
 
 
 class Request(t.NamedTuple):
@@ -178,183 +65,6 @@ class Observed:
             if target.latest
         }
         self.templates.compare(amounts)
-
-
-class PodPatcher:
-    """Sends the changes of pods: plans a pod again that another client changed meanwhile, and turns a refusal into an outcome.
-
-    It is apart from the steps because a dry run, a change of all pods at once and one batch by batch send by the same rules. params: of the
-    module. note_unverified: records what could not be verified.
-    """
-
-    def __init__(
-        self, client: Client, workloads: Workloads, params: Params, *, note_unverified: t.Callable[[str], None]
-    ) -> None:
-        self._client = client
-        self._workloads = workloads
-        self._params = params
-        self._note_unverified = note_unverified
-
-    def plan(self, target: PodTarget, pod: Json) -> PodPlan:
-        """Work out what changes in a pod. Raises KubeadmError."""
-        return pod_resize.plan(pod, target.desired, allow_restart=self._params["allow_restart"])
-
-    def send(self, targets: t.Sequence[PodTarget], subresource: str, *, dry_run: bool) -> None:
-        """Send the plans of pods. subresource: the one that resizes them, if any."""
-
-        def send(target: PodTarget) -> bool:
-            path = f"{self._workloads.path_of(target.name)}{subresource}"
-            return self._send_one(target, path, dry_run=dry_run)
-
-        send_each(targets, send, self._params, kind="pod")
-
-    def _send_one(self, target: PodTarget, path: str, *, dry_run: bool) -> bool:
-        """Change one pod, again after conflicts with other writers. Returns whether it succeeded."""
-        try:
-            retry_on_conflict(
-                lambda: self._patch(target, path, dry_run=dry_run),
-                lambda _refusal: self._plan_again(target),
-                cause="another client changed the pod",
-            )
-        except NoResponse as exc:
-            target.fail(UNKNOWN, str(exc))
-            if not dry_run:
-                self._note_unverified(
-                    f"whether the pod {target.full_name} was changed: the API server stopped answering"
-                )
-        except ApiError as exc:
-            if exc.status == HTTPStatus.NOT_FOUND:
-                target.fail_gone()
-            else:
-                target.fail(*pod_resize_state.interpret_refusal(str(exc), target.latest))
-        except KubeadmError as exc:
-            target.fail(REFUSED, str(exc))
-        return not target.error
-
-    def _patch(self, target: PodTarget, path: str, *, dry_run: bool) -> bool:
-        target.latest = self._client.strategic_merge(path, target.patch, dry_run=dry_run)
-        target.sent, target.outcome = True, ACCEPTED
-        target.earlier_conditions = pod_resize_state.resize_conditions(target.read)
-        return True
-
-    def _plan_again(self, target: PodTarget) -> bool:
-        """Read a pod that another client changed, and plan again. Returns whether nothing is left to send."""
-        pod = self._client.get(self._workloads.path_of(target.name))
-        if not pod_resize_state.is_same(target.read, pod):
-            target.fail_gone()
-            return True
-        new_plan = self.plan(target, pod)
-        target.latest = pod
-        if new_plan.operations:
-            target.read, target.plan = pod, new_plan
-        else:
-            # It is as desired: another writer's work, or our own patch whose response was lost.
-            target.sent, target.outcome = True, ACCEPTED
-        return not new_plan.operations
-
-
-class PodWatch:
-    """Waits for the outcomes of pods, with one request for all of them at a time: resized, restarted, refused by a kubelet, gone.
-
-    It is apart from the steps because each batch, all pods and those of an earlier run are watched by the same rules. timeout: seconds that
-    pods have. note_unverified: records what could not be verified.
-    """
-
-    def __init__(
-        self, client: Client, workloads: Workloads, *, timeout: int, note_unverified: t.Callable[[str], None]
-    ) -> None:
-        self._client = client
-        self._workloads = workloads
-        self._timeout = timeout
-        self._note_unverified = note_unverified
-        self._watched: set[str] = set()  # names of pods that were waited for, so that their kubelets just reported
-
-    def wait(self, targets: t.Sequence[PodTarget], *, ready: bool) -> None:
-        """Wait until pods have the desired resources. ready: and are Ready."""
-        waiting, timeout = list(targets), self._timeout
-
-        def refresh() -> None:
-            current = self._workloads.read_current([target.name for target in waiting])
-            for target in waiting:
-                self._watched.add(target.name)
-                target.update(current.get(target.name))
-
-        def are_done() -> bool:
-            waiting[:] = [target for target in waiting if not self._is_done(target, ready=ready)]
-            return not waiting
-
-        self._client.poll(are_done, timeout, _POLL_INTERVAL, refresh=refresh)
-        for target in waiting:
-            state = pod_resize_state.resize_state(target.latest, target.desired)
-            if state.outcome == INFEASIBLE:
-                target.fail_infeasible(state.reason)
-                continue
-            outcome, gap = (RESTARTED, "it is not Ready") if state.outcome == RESIZED else (state.outcome, state.reason)
-            target.fail(outcome, f"not done within {timeout} s: {gap.rstrip('.')}.")
-
-    def note_pending(self, targets: t.Iterable[PodTarget]) -> None:
-        """Record, without waiting, what the kubelets report of earlier changes."""
-        for target in targets:
-            # Without a node it has no kubelet, and starts with its resources.
-            if target.operations or not target.latest["spec"].get("nodeName"):
-                continue
-            state = pod_resize_state.resize_state(target.latest, target.desired)
-            if state.outcome == INFEASIBLE:
-                target.fail_infeasible(state.reason)
-            elif state.outcome != RESIZED:
-                target.outcome, target.note = state.outcome, state.reason
-                self._note_unverified(
-                    f"whether the pod {target.full_name} gets its resources: {state.reason.rstrip('.')}"
-                )
-
-    def note_stale(self, targets: t.Iterable[PodTarget]) -> None:
-        """Record which pods are known to have their resources only by what their kubelet reported before it stopped: they may not even run."""
-        pending = [target for target in targets if not (target.operations and target.outcome == UNCHANGED)]
-        known = {target.full_name: target for target in pending if target.is_resized(dry=False)}
-        reasons = {
-            name: f"its node {target.node} is not Ready, so no kubelet reports it"
-            for name, target in known.items()
-            if pods.is_unreported(target.latest)
-        }
-        others = {name: each for name, each in known.items() if name not in reasons and each.name not in self._watched}
-        nodes = list(dict.fromkeys(target.node for target in others.values()))
-        stale, unknown = find_stale_leases(self._client, nodes)
-        reasons |= {name: describe_stale_lease(stale[each.node]) for name, each in others.items() if each.node in stale}
-        for name, reason in reasons.items():
-            self._note_unverified(f"whether the pod {name} has its resources: {reason}")
-        for text in unverified_kubelets(unknown, nodes):
-            self._note_unverified(text)
-
-    def not_ready(self, targets: t.Mapping[str, PodTarget]) -> list[str]:
-        """The names of the pods that are not Ready now, those that are gone included. Any of them may have been Ready before."""
-        known = [target for target in targets.values() if target.latest]
-        current = self._workloads.read_current([target.name for target in known])
-        ready = {name for name, pod in current.items() if targets[name].is_same_pod(pod) and pods.is_ready(pod)}
-        for target in known:
-            if not target.error:
-                target.update(current.get(target.name))
-        return [target.name for target in known if target.name not in ready]
-
-    def _is_done(self, target: PodTarget, *, ready: bool) -> bool:
-        """Whether there is nothing more to wait for, and record the outcome."""
-        if target.error:
-            return True
-        if not target.latest["spec"].get("nodeName"):
-            target.note = "not waited for: the pod has no node yet, and starts with the desired resources"
-            self._note_unverified(f"whether the pod {target.full_name} gets its resources: it has no node yet")
-            return True
-        lost = pod_resize_state.find_overwritten(target.latest, target.desired)
-        if lost:
-            target.fail(REFUSED, f"another client changed it in the meantime: {'; '.join(lost)}. Run the task again.")
-            return True
-        state = pod_resize_state.resize_state(target.latest, target.desired, target.earlier_conditions)
-        if state.outcome == INFEASIBLE:
-            target.fail_infeasible(state.reason)
-            return True
-        if state.outcome != RESIZED or (ready and not target.is_ready):
-            return False
-        target.succeed()
-        return True
 
 
 class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
@@ -545,7 +255,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             waiting = [target for target in waiting if target not in batch and target.outcome != NOT_TRIED]
             if waiting:
                 # A pod that fails again at once must be noticed before the next batch.
-                self._api.sleep(_POLL_INTERVAL)
+                self._api.sleep(POLL_INTERVAL)
 
     def _wait_and_update_templates(self, observed: Observed, *, dry_run: bool) -> None:
         self._await_or_report(observed, dry=dry_run)
