@@ -15,6 +15,10 @@ description:
   - Uses the subresource C(pods/resize) where the API server has it, which is from Kubernetes 1.32 on, and a patch of the pod itself
     up to 1.31. Up to 1.32 the feature gate C(InPlacePodVerticalScaling) must be on in every component.
   - Returns the outcome of every pod, in Kubernetes' own words where a resize was refused or deferred.
+  - A resize that is not done is taken back, and with O(on_error=rollback), the default, so are the others of the task. What another client
+    changed since stays as it is.
+  - Before a change it looks at the quotas of the namespace when several pods grow, at the memory in use when a limit of memory gets lower, and, in
+    check mode or with O(wait=false), at the room of the nodes. A pod that cannot be resized now is refused before anything is sent to it.
   - A resize changes pods only. The template from which a controller creates new pods stays as it is, unless O(template=update). The result has the
     templates that differ from their pods.
 version_added: 0.1.0
@@ -30,14 +34,17 @@ notes:
     Kubernetes 1.31 that is C(patch) on C(pods).
   - For O(owner), and unless O(template=keep), it needs C(get) on C(deployments), C(statefulsets), C(daemonsets) and C(replicasets)
     (C(apps)), and C(list) on C(replicasets) for a Deployment; for O(template=update) C(patch), too.
+  - With C(list) on C(resourcequotas) in O(namespace), C(get) on C(nodes), C(list) on C(pods) of all namespaces, and C(get) on C(nodes/proxy) or
+    C(list) on C(pods) of C(metrics.k8s.io), it looks at what would keep pods from being resized. What the account may not read is in
+    RV(unverified).
   - With C(list) on C(leases) in C(kube-node-lease) it learns of a pod with nothing to change that its kubelet has just stopped. Without it such a
     pod is told as not verified.
 attributes:
   check_mode:
     support: full
     description: >-
-      Sends the same patches as a dry run. It does not show what the kubelets would say, nor a ResourceQuota, which Kubernetes does not apply to
-      dry runs.
+      Sends the same patches as a dry run, and looks at quotas, the room of nodes and the memory in use. What else kubelets may refuse shows only
+      when pods are resized. What could not be looked at is in RV(unverified).
   diff_mode:
     support: full
     description: Returns the difference of every pod and every template that changes.
@@ -142,22 +149,29 @@ options:
     default: "1"
   on_error:
     description:
-      - With V(continue) every pod is tried, and the task fails in the end when one of them failed.
-      - With V(stop) nothing is sent to further pods after the first failure.
+      - What happens when a pod fails. In any case that pod gets its former amounts again, unless another client has changed them since.
+      - With V(rollback) nothing is sent when one of the pods cannot be resized, nothing more is sent after the first failure, and all pods that
+        were changed get their former amounts again. Templates are not changed then.
+      - With V(continue) every pod is tried, and those that were resized keep their amounts.
+      - With V(stop) nothing is sent to further pods after the first failure, and those that were resized keep their amounts.
+      - Pods whose containers restart for it get their former amounts one after the other, see O(max_unavailable).
+      - A limit that a container did not have before cannot be taken back, and a warning says so beforehand. A task that is killed takes nothing back.
     type: str
     choices:
+      - rollback
       - continue
       - stop
-    default: continue
+    default: rollback
   wait:
     description:
       - Wait until the kubelets have resized every pod, also when nothing had to be changed. The task waits for a deferred pod, but not for an
-        infeasible one.
+        infeasible one. What is not done in time is taken back.
     type: bool
     default: false
   wait_timeout:
     description:
-      - Seconds to wait, with O(wait=true), with O(template=update), and for pods whose containers are restarted.
+      - Seconds to wait, with O(wait=true), with O(template=update), for pods whose containers are restarted, and for pods that get their former
+        amounts again.
     type: int
     default: 120
 seealso:
@@ -236,7 +250,7 @@ pods:
   type: dict
   contains:
     changed:
-      description: Whether the API server accepted a change, or would in check mode.
+      description: Whether the API server accepted a change that was not taken back; in check mode, whether it would accept one.
       type: bool
     failed:
       description: Whether the pod failed.
@@ -251,6 +265,7 @@ pods:
         - V(infeasible), there will never be room, or the node does not support it.
         - V(refused), by the API server or before anything was sent.
         - V(unknown), the API server stopped answering, so the change may have been made.
+        - V(rolled_back), it was changed, and has its former amounts again because another pod failed.
         - V(gone), the pod does not exist, or no longer.
         - V(not_tried), because of other pods.
       type: str
@@ -264,8 +279,17 @@ pods:
       description: The containers that were restarted meanwhile.
       type: list
       elements: str
+    rolled_back:
+      description: >-
+        Whether it was given its former amounts again; V(null) when nothing had to be taken back. V(false) with the reason in RV(pods.msg).
+      type: bool
+    command:
+      description: >-
+        What takes a resize back that is not done and that the task did not take back; empty when there is none, or when another client changed the
+        pod since.
+      type: str
     operations:
-      description: Every amount that changes.
+      description: Every amount that changes. After a rollback it has what was there before.
       type: list
       elements: dict
       contains:
@@ -289,6 +313,8 @@ pods:
       msg: ""
       node: w1
       restarted: []
+      rolled_back: null
+      command: ""
       operations:
         - field: limits.cpu
           key: app
@@ -418,6 +444,7 @@ def main() -> t.NoReturn:
             "allow_restart": {"type": "bool", "default": False},
             "max_unavailable": {"type": "str", "default": "1"},
             **change_options(),
+            "on_error": {"type": "str", "choices": ["rollback", "continue", "stop"], "default": "rollback"},
         },
         mutually_exclusive=[targets],
         required_one_of=[targets],

@@ -207,12 +207,13 @@ T = t.TypeVar("T", bound="Target[t.Any]")
 
 def send_each(targets: t.Sequence[T], send: t.Callable[[T], bool], params: Params, *, kind: str) -> None:
     """Send the changes of objects, several at a time. send: returns whether it succeeded. params: of the module. kind: what one object is."""
-    for_each(targets, send, workers=params["concurrency"], stop_at_failure=params["on_error"] == "stop")
-    skip_unsent(targets, kind=kind)
+    on_error = params["on_error"]
+    for_each(targets, send, workers=params["concurrency"], stop_at_failure=on_error != "continue")
+    skip_unsent(targets, kind=kind, on_error=on_error)
 
 
-def skip_unsent(targets: t.Iterable[Target[t.Any]], *, kind: str) -> None:
-    """Record of changes that were neither sent nor failed that they are not tried. kind: what one object is."""
+def skip_unsent(targets: t.Iterable[Target[t.Any]], *, kind: str, on_error: str) -> None:
+    """Record of changes that were neither sent nor failed that they are not tried. kind: what one object is. on_error: the option."""
     for target in targets:
         if target.operations and not target.sent and not target.error:
-            target.skip(f"another {kind} failed, and on_error is stop")
+            target.skip(f"another {kind} failed, and on_error is {on_error}")

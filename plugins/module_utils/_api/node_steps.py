@@ -265,7 +265,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         impact = PodImpact(self._api, allow_eviction=allowed, note_unverified=self._unverified.append)
         warnings = [*impact.check_evictions(observed), *impact.check_readmission(observed)]
         if self._params["on_error"] == "stop" and len(observed.healthy) < len(targets):
-            skip_unsent(targets, kind="node")
+            skip_unsent(targets, kind="node", on_error=self._params["on_error"])
         own = [warning for target in targets if target.plan for warning in target.plan.warnings]
         return TaskPlan(tuple(change for target in targets for change in target.operations), (*own, *warnings))
 

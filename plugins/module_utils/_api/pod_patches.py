@@ -9,15 +9,18 @@ from __future__ import annotations
 import typing as t
 from http import HTTPStatus
 
-from .._plan.common.errors import KubeadmError
+from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.pod import resize as pod_resize
 from .._plan.pod import resize_state as pod_resize_state
+from .._plan.pod import resize_undo
 from .._plan.pod.resize import PodPlan
 from .._plan.pod.resize_state import ACCEPTED, REFUSED, UNKNOWN
 from .api_steps import retry_on_conflict, send_each
 from .client import ApiError, Client, Json, NoResponse, Params
 from .pod_targets import PodTarget
 from .workloads import Workloads
+
+STOP, ROLLBACK = "stop", "rollback"  # of on_error
 
 
 class PodPatcher:
@@ -46,7 +49,9 @@ class PodPatcher:
             path = f"{self._workloads.path_of(target.name)}{subresource}"
             return self._send_one(target, path, dry_run=dry_run)
 
-        send_each(targets, send, self._params, kind="pod")
+        # A dry run finds all that is refused.
+        goes_on = dry_run and self._params["on_error"] == ROLLBACK
+        send_each(targets, send, {**self._params, **({"on_error": "continue"} if goes_on else {})}, kind="pod")
 
     def _send_one(self, target: PodTarget, path: str, *, dry_run: bool) -> bool:
         """Change one pod, again after conflicts with other writers. Returns whether it succeeded."""
@@ -72,9 +77,17 @@ class PodPatcher:
         return not target.error
 
     def _patch(self, target: PodTarget, path: str, *, dry_run: bool) -> bool:
-        target.latest = self._client.strategic_merge(path, target.patch, dry_run=dry_run)
+        target.latest = target.stored = self._client.strategic_merge(path, target.patch, dry_run=dry_run)
         target.sent, target.outcome = True, ACCEPTED
         target.earlier_conditions = pod_resize_state.resize_conditions(target.read)
+        altered = resize_undo.find_altered(target.read, target.operations, target.stored)
+        if altered:
+            if dry_run:
+                target.sent = False
+            raise Refusal(
+                f"the API server stored something else than it was sent, as a mutating admission webhook or policy makes it:"
+                f" {'; '.join(altered)}. Request what it gives, or exempt these pods from it."
+            )
         return True
 
     def _plan_again(self, target: PodTarget) -> bool:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import typing as t
 
@@ -15,15 +14,22 @@ from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import Verdict
 from .._plan.kubernetes import names as node_names
 from .._plan.pod import resize as pod_resize
-from .._plan.pod import templates as pod_templates
 from .._plan.pod.resize import Desired
-from .._plan.pod.resize_state import GONE, NOT_TRIED, REFUSED, RESIZED, RESTARTED
+from .._plan.pod.resize_state import (
+    GONE,
+    NOT_TRIED,
+    REFUSED,
+    RESIZED,
+    RESTARTED,
+)
 from .api_steps import ApiSteps, diff_entry, skip_unsent
 from .client import Connect, Json, Params
-from .pod_patches import PodPatcher
-from .pod_targets import PodTarget
-from .pod_watch import POLL_INTERVAL, PodWatch
-from .template_steps import UPDATE, Template, Templates
+from .pod_patches import ROLLBACK, STOP, PodPatcher
+from .pod_resize_checks import PodChecks
+from .pod_rollback import PodRollback, added_limit_warnings, offer_commands, summarize
+from .pod_targets import Observed, PodTarget
+from .pod_watch import PodWatch
+from .template_steps import UPDATE, Templates
 from .workloads import Selection, Workloads
 
 
@@ -32,39 +38,6 @@ class Request(t.NamedTuple):
 
     desired: Desired
     selection: Selection
-
-
-@dataclasses.dataclass(frozen=True)
-class Observed:
-    """What a run reads: the pods of the task by name, each with its plan and result. subresource: the one that resizes them, if any."""
-
-    targets: dict[str, PodTarget]
-    templates: Templates
-    subresource: str
-
-    @property
-    def objects(self) -> list[PodTarget | Template]:
-        """Everything that may change."""
-        return [*self.targets.values(), *self.templates.by_controller.values()]
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything changed."""
-        return any(each.sent and each.operations for each in self.objects)
-
-    @property
-    def changing(self) -> list[PodTarget]:
-        """The pods that are going to change."""
-        return [target for target in self.targets.values() if target.operations and not target.error]
-
-    def compare(self) -> None:
-        """Compare the templates with the resources that the pods have, or are going to have."""
-        amounts = {
-            target.name: pod_resize.amounts_after(target.latest, () if target.error else target.operations)
-            for target in self.targets.values()
-            if target.latest
-        }
-        self.templates.compare(amounts)
 
 
 class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
@@ -117,6 +90,15 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         timeout, note = self._params["wait_timeout"], self._unverified.append
         return PodWatch(self._api, self._workloads, timeout=timeout, note_unverified=note)
 
+    @functools.cached_property
+    def _checks(self) -> PodChecks:
+        return PodChecks(self._api, self._params["namespace"], workers=self._params["concurrency"])
+
+    @functools.cached_property
+    def _rollback(self) -> PodRollback:
+        note = self._unverified.append
+        return PodRollback(self._api, self._workloads, self._watch, self._params, note_unverified=note)
+
     def read(self, *, dry: bool) -> Observed:
         """Read the pods that the task selects, and their controllers where their templates matter."""
         params = self._params
@@ -130,7 +112,9 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             for name in dict.fromkeys([*(params["names"] or []), *found_pods])
         }
         templates = Templates(self._api, self._workloads, namespace=params["namespace"], policy=params["template"])
-        observed = self._found = Observed(targets, templates, "/resize" if "pods/resize" in served else "")
+        subresource = "/resize" if "pods/resize" in served else ""
+        limit = pod_resize.parse_max_unavailable(params["max_unavailable"], len(targets))
+        observed = self._found = Observed(targets, templates, subresource, limit)
         needed = self._reverts or params["template"] == UPDATE
         templates.read(found_pods, self._request.desired, needed=needed, reverts=self._reverts)
         return observed
@@ -144,11 +128,12 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         """Work out the change of every pod, and of the templates."""
         for target in observed.targets.values():
             self._plan_one(observed, target)
-        self._stop_on_error(observed)
+        self._stop_on_error(observed, STOP)
         observed.compare()
         operations = [change for target in observed.changing for change in target.operations]
         operations += observed.templates.plan()
-        return TaskPlan(tuple(operations), (*_restart_warnings(observed), *observed.templates.warnings()))
+        warnings = (*_restart_warnings(observed), *added_limit_warnings(observed), *observed.templates.warnings())
+        return TaskPlan(tuple(operations), warnings)
 
     def verify(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
         """Wait for earlier changes, where nothing is to be changed."""
@@ -160,23 +145,33 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         return self._rehearse_by_dry_run(lambda: self._dry_run_errors(observed), each="every patch")
 
     def apply(self, observed: Observed, plan: TaskPlan) -> None:
-        """Send the patches, wait for their outcomes, and change the templates."""
+        """Send the patches, wait for their outcomes, and change the templates. Where that fails, take back what was changed."""
         try:
-            at_once = [target for target in observed.changing if not target.restarts]
-            self._patcher.send(at_once, observed.subresource, dry_run=False)
-            self._stop_on_error(observed)
-            self._send_in_turn(observed, [target for target in observed.changing if not target.sent])
-            self._wait_and_update_templates(observed, dry_run=False)
+            self._stop_on_error(observed, ROLLBACK)
+            # Where the kubelets are waited for they say themselves whether there is room, and there may be by then.
+            self._checks.run(observed.changing, allocatable=not self._must_wait)
+            self._stop_on_error(observed, STOP, ROLLBACK)
+            self._change_pods(observed)
+            self._rollback.run(observed)
+            self._update_templates(observed, dry_run=False)
+            self._rollback.run(observed)
         except KubeadmError as exc:
-            if not observed.changed:
+            if not any(target.may_have_changed for target in observed.targets.values()) and not observed.changed:
                 raise
-            raise PartialFailure(str(exc), changed=True) from exc
+            message = self._rollback.run_after(exc, observed)
+            raise PartialFailure(message, changed=observed.changed) from exc
 
     def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
         """Raise an error with the pods and templates that failed."""
+        if dry or not self._must_wait:
+            self._unverified += self._checks.unverified
+        offer_commands(observed)
+        end = summarize(observed.targets.values())
+        if not any(target.may_have_changed for target in observed.targets.values()) and not observed.changed:
+            end = "Nothing was changed."
         for kind, objects in (("pods", observed.targets), ("templates", observed.templates.by_controller)):
             errors = [each.error for each in objects.values() if each.error]
-            raise_failures(kind, errors, len(objects), changed=observed.changed)
+            raise_failures(kind, errors, len(objects), changed=observed.changed, end=end)
         return self._final_warnings()
 
     def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:
@@ -190,7 +185,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             "pods": {name: target.report() for name, target in observed.targets.items()},
             "templates": {f"{kind}/{name}": template.report() for (kind, name), template in templates},
             "unverified": self._unverified,
-            "diff": self._diff_entries(observed) if self._diff else [],
+            "diff": _diff_entries(observed, self._params["namespace"]) if self._diff else [],
         }
 
     # ---- planning ------------------------------------------------------------------------------------------------------
@@ -208,57 +203,52 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
     def _desired_amounts(self, observed: Observed, target: PodTarget) -> Desired:
         if not self._reverts:
             return self._request.desired
-        template = observed.templates.template_of(target.name)
-        if template is None:
-            raise Refusal(
-                f"no controller with a template created it ({', '.join(pod_templates.PATHS)}), so its former resources are not known. Set"
-                " the amounts, with state present."
-            )
+        template = observed.templates.require(target.name)
         known = pod_resize.containers_of(target.read["spec"])
         return {**self._request.desired, **{name: own for name, own in template.desired.items() if name in known}}
 
-    def _stop_on_error(self, observed: Observed) -> None:
-        targets = observed.targets.values()
-        if self._params["on_error"] == "stop" and any(target.error for target in targets):
-            skip_unsent(targets, kind="pod")
+    def _stop_on_error(self, observed: Observed, *policies: str) -> None:
+        """Send nothing more when a pod failed. policies: the values of on_error for which that is so at this point."""
+        on_error = self._params["on_error"]
+        if on_error in policies and observed.failed:
+            skip_unsent(observed.targets.values(), kind="pod", on_error=on_error)
 
     # ---- sending -------------------------------------------------------------------------------------------------------
 
     def _dry_run_errors(self, observed: Observed) -> list[str]:
+        self._checks.run(observed.changing, allocatable=True)
         self._patcher.send(observed.changing, observed.subresource, dry_run=True)
-        self._wait_and_update_templates(observed, dry_run=True)
+        self._await_or_report(observed, dry=True)
+        self._update_templates(observed, dry_run=True)
         failed = [each for each in observed.objects if each.error]
         # Where none of them was going to change, no patch was refused.
         return [each.error for each in failed] if any(each.operations for each in failed) else []
 
-    def _send_in_turn(self, observed: Observed, targets: t.Sequence[PodTarget]) -> None:
-        """Change pods whose containers restart, in batches, and wait after each until its pods are Ready again."""
-        limit = pod_resize.parse_max_unavailable(self._params["max_unavailable"], len(observed.targets))
-        waiting = list(targets)
-        while waiting:
-            down = self._watch.not_ready(observed.targets)
-            waiting = [target for target in waiting if not target.error]
-            batch = pod_resize.next_batch(
-                waiting, ready=lambda target: target.is_ready, unavailable=len(down), limit=limit
-            )
-            if not batch:
-                reason = (
-                    f"not tried: its restart would put more than max_unavailable ({limit}) out of service, because these are"
-                    f" not Ready: {join_first(down)}."
-                )
-                for target in waiting:
-                    target.fail(NOT_TRIED, reason)
-                return
-            self._patcher.send(batch, observed.subresource, dry_run=False)
-            self._watch.wait([target for target in batch if target.sent and not target.error], ready=True)
-            self._stop_on_error(observed)
-            waiting = [target for target in waiting if target not in batch and target.outcome != NOT_TRIED]
-            if waiting:
-                # A pod that fails again at once must be noticed before the next batch.
-                self._api.sleep(POLL_INTERVAL)
+    def _change_pods(self, observed: Observed) -> None:
+        at_once = [target for target in observed.changing if not target.restarts]
+        self._patcher.send(at_once, observed.subresource, dry_run=False)
+        self._stop_on_error(observed, STOP, ROLLBACK)
+        in_turn = [target for target in observed.changing if not target.sent]
+        # Pods whose containers restart are waited for after each batch.
+        self._watch.take_turns(
+            in_turn,
+            observed.targets,
+            observed.limit,
+            wanted=lambda target: not target.error and target.outcome != NOT_TRIED,
+            change=lambda batch: self._change_batch(observed, batch),
+            give_up=_give_up,
+        )
+        self._await_or_report(observed, dry=False)
 
-    def _wait_and_update_templates(self, observed: Observed, *, dry_run: bool) -> None:
-        self._await_or_report(observed, dry=dry_run)
+    def _change_batch(self, observed: Observed, batch: t.Sequence[PodTarget]) -> None:
+        self._patcher.send(batch, observed.subresource, dry_run=False)
+        self._watch.wait([target for target in batch if target.sent and not target.error], ready=True)
+        self._stop_on_error(observed, STOP, ROLLBACK)
+
+    def _update_templates(self, observed: Observed, *, dry_run: bool) -> None:
+        if observed.failed and self._params["on_error"] == ROLLBACK and not dry_run:
+            observed.templates.keep("pods failed, and on_error is rollback")
+            return
         unresized = [target.name for target in observed.targets.values() if not target.is_resized(dry=dry_run)]
         observed.templates.send(unresized, dry_run=dry_run)
 
@@ -278,22 +268,29 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             self._watch.note_pending(remaining)
         self._watch.note_stale(remaining)
 
-    def _diff_entries(self, observed: Observed) -> list[Json]:
-        """One entry for each pod and each template that changes."""
-        entries: list[Json] = []
-        for target in observed.targets.values():
-            if target.read and target.has_diff:
-                before, after = (pod_resize.amounts_after(target.read, part) for part in ((), target.operations))
-                entries.append(
-                    diff_entry(
-                        f"Pod {target.full_name}", pod_resize.format_amounts(before), pod_resize.format_amounts(after)
-                    )
+
+def _diff_entries(observed: Observed, namespace: str) -> list[Json]:
+    """One entry for each pod and each template that changes."""
+    entries: list[Json] = []
+    for target in observed.targets.values():
+        if target.read and target.has_diff:
+            before, after = (pod_resize.amounts_after(target.read, part) for part in ((), target.operations))
+            entries.append(
+                diff_entry(
+                    f"Pod {target.full_name}", pod_resize.format_amounts(before), pod_resize.format_amounts(after)
                 )
-        for template in observed.templates.by_controller.values():
-            if template.has_diff:
-                header = f"{template.kind} {self._params['namespace']}/{template.name}"
-                entries.append(diff_entry(header, *template.diff_amounts))
-        return entries
+            )
+    entries += [
+        diff_entry(f"{template.kind} {namespace}/{template.name}", *template.diff_amounts)
+        for template in observed.templates.by_controller.values()
+        if template.has_diff
+    ]
+    return entries
+
+
+def _give_up(targets: t.Sequence[PodTarget], reason: str) -> None:
+    for target in targets:
+        target.fail(NOT_TRIED, f"not tried: {reason}")
 
 
 def _restart_warnings(observed: Observed) -> list[str]:

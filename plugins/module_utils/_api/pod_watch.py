@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import typing as t
 
+from .._plan.common.batch import join_first
+from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import pods
 from .._plan.kubernetes.kubelet_lease import describe_stale_lease, unverified_kubelets
+from .._plan.pod import resize as pod_resize
 from .._plan.pod import resize_state as pod_resize_state
 from .._plan.pod.resize_state import INFEASIBLE, REFUSED, RESIZED, RESTARTED, UNCHANGED
 from .client import Client
@@ -58,6 +61,72 @@ class PodWatch:
                 continue
             outcome, gap = (RESTARTED, "it is not Ready") if state.outcome == RESIZED else (state.outcome, state.reason)
             target.fail(outcome, f"not done within {timeout} s: {gap.rstrip('.')}.")
+
+    def wait_for_former(
+        self, targets: t.Sequence[PodTarget], stale: t.Mapping[str, t.Sequence[t.Any]], *, ready: bool
+    ) -> dict[str, str]:
+        """Wait until pods have the amounts that they had when they were read. Returns what that is not known of, with the reason.
+
+        stale: by name, their conditions about resizes before they were given these. ready: and are Ready.
+        """
+        waiting = {target.name: target for target in targets if target.node}
+        missing: dict[str, str] = {}
+
+        def refresh() -> None:
+            current = self._workloads.read_current(list(waiting))
+            for name, target in list(waiting.items()):
+                if name in current and target.is_same_pod(current[name]):
+                    target.latest = current[name]
+                else:
+                    del waiting[name]
+
+        def are_done() -> bool:
+            missing.clear()
+            for target in waiting.values():
+                state = pod_resize_state.resize_state(target.latest, target.former, stale[target.name])
+                if state.outcome != RESIZED or (ready and not target.is_ready):
+                    missing[target.full_name] = state.reason or "it is not Ready"
+            return not missing
+
+        try:
+            self._client.poll(are_done, self._timeout, POLL_INTERVAL, refresh=refresh)
+        except KubeadmError as exc:
+            return dict.fromkeys((target.full_name for target in waiting.values()), str(exc))
+        return missing
+
+    def take_turns(
+        self,
+        targets: t.Sequence[PodTarget],
+        every: t.Mapping[str, PodTarget],
+        limit: int,
+        *,
+        wanted: t.Callable[[PodTarget], bool],
+        change: t.Callable[[t.Sequence[PodTarget]], None],
+        give_up: t.Callable[[t.Sequence[PodTarget], str], None],
+    ) -> None:
+        """Change pods whose containers restart for it, in batches, so that at most limit of every pod of the task are down at a time.
+
+        wanted: whether one still has to be changed. change: changes a batch, and waits until it is Ready again. give_up: gets those that had no turn, and why.
+        """
+        waiting = list(targets)
+        while waiting:
+            down = self.not_ready(every)
+            waiting = [target for target in waiting if wanted(target)]
+            batch = pod_resize.next_batch(
+                waiting, ready=lambda target: target.is_ready, unavailable=len(down), limit=limit
+            )
+            if waiting and not batch:
+                give_up(
+                    waiting,
+                    f"its restart would put more than max_unavailable ({limit}) out of service, because these are not Ready:"
+                    f" {join_first(down)}.",
+                )
+                return
+            change(batch)
+            waiting = [target for target in waiting if target not in batch and wanted(target)]
+            if waiting:
+                # A pod that fails again at once must be noticed before the next batch.
+                self._client.sleep(POLL_INTERVAL)
 
     def note_pending(self, targets: t.Iterable[PodTarget]) -> None:
         """Record, without waiting, what the kubelets report of earlier changes."""

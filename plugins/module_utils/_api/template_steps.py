@@ -11,7 +11,7 @@ import typing as t
 from http import HTTPStatus
 
 from .._plan.common.batch import join_first
-from .._plan.common.errors import KubeadmError
+from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Change
 from .._plan.pod import resize as pod_resize
 from .._plan.pod import templates as pod_templates
@@ -45,6 +45,11 @@ class Template:
         return f"{self.kind} {self.name}"
 
     @property
+    def changed(self) -> bool:
+        """Whether the API server accepted a change; in check mode, whether it would."""
+        return self.sent and bool(self.operations)
+
+    @property
     def rollout(self) -> str:
         """What a change of it does to its pods."""
         return pod_templates.describe_rollout(self.kind, self.latest)
@@ -64,7 +69,7 @@ class Template:
     def report(self) -> Json:
         """The result of this template."""
         return {
-            "changed": self.sent and bool(self.operations),
+            "changed": self.changed,
             "failed": bool(self.error),
             "msg": self.error or self.note,
             "differs": bool(self.differences),
@@ -109,6 +114,16 @@ class Templates:
         """The template that a pod was made from, if it is known."""
         return self.by_controller.get(self._controllers.get(pod, ("", "")))
 
+    def require(self, pod: str) -> Template:
+        """The template that a pod was made from. Raises Refusal where it is not known."""
+        template = self.template_of(pod)
+        if template is None:
+            raise Refusal(
+                f"no controller with a template created it ({', '.join(pod_templates.PATHS)}), so its former resources are not known. Set"
+                " the amounts, with state present."
+            )
+        return template
+
     def compare(self, amounts: t.Mapping[str, t.Mapping[str, Amounts]]) -> None:
         """Compare the templates with the resources that pods have, or are going to have. amounts: of the containers, by the pod's name."""
         for template in self.by_controller.values():
@@ -135,6 +150,17 @@ class Templates:
                     f" ({template.rollout}), or to keep to silence this warning."
                 )
         return messages
+
+    def is_changed(self, pod: str) -> bool:
+        """Whether the template of a pod was changed."""
+        template = self.template_of(pod)
+        return template is not None and template.changed
+
+    def keep(self, reason: str) -> None:
+        """Record of the templates that are not changed why that is so."""
+        for template in self.by_controller.values():
+            if template.operations and not template.sent:
+                template.note = f"the template was not changed: {reason}"
 
     def send(self, unresized: t.Collection[str], *, dry_run: bool) -> None:
         """Change the templates, but for those of unresized pods: a rollout would spread resources that are not known to work."""

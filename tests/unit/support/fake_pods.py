@@ -27,7 +27,9 @@ class FakePods(FakeApi):
     subresource: whether it serves pods/resize, as from 1.32 on; otherwise the pod itself is patched, and its status has the field
     resize. gate: whether it accepts that (the feature gate). refusals: of patches of a pod or a template, by its name.
     pending: pods that the kubelet does not resize, by name, with the reason and message of the condition.
-    before_pod_patch: called with the name before a pod or a template is patched.
+    before_pod_patch: called with the name before a pod or a template is patched. admit: changes a pod before it is stored, as a webhook does.
+    quotas: of the namespace. usage: bytes of memory by pod and container, as kubelets and the metrics API report it. summary_error,
+    metrics_error: what they answer instead.
     """
 
     def __init__(self, *pods: Json, controllers: t.Iterable[tuple[str, Json]] = (), subresource: bool = True) -> None:
@@ -39,6 +41,16 @@ class FakePods(FakeApi):
         self.refusals: dict[str, HttpError] = {}
         self.pending: dict[str, tuple[str, str]] = {}
         self.before_pod_patch: t.Callable[[str], None] = lambda name: None
+        self.admit: t.Callable[[Json], None] = lambda pod: None
+        self.quotas: list[Json] | HttpError = []
+        self.usage: dict[str, dict[str, int]] = {}
+        self.summary_error: HttpError | None = None
+        self.metrics_error: HttpError | None = HttpError(404, "the server could not find the requested resource")
+        allocatable = {"cpu": "64", "memory": "256Gi", "pods": "110"}
+        self.objects = {
+            name: {"metadata": {"name": name}, "status": {"allocatable": dict(allocatable)}}
+            for name in self._kubelets()
+        }
         self.reconciliations = 0
         self.down: list[int] = []
 
@@ -68,7 +80,43 @@ class FakePods(FakeApi):
             return self._discovery
         if place.startswith("/apis/apps/v1/"):
             return self._apps
+        if place.endswith("/stats/summary"):
+            return self._summary
+        if place.startswith("/apis/metrics.k8s.io/"):
+            return self._metrics
+        if place.endswith("/resourcequotas"):
+            return self._list_quotas
         return self._pod if "/pods/" in place else super()._route(path)
+
+    def _list_quotas(self, _verb: str, _path: str, _body: bytes) -> Json:
+        if isinstance(self.quotas, HttpError):
+            raise self.quotas
+        return self._page(self.quotas, {"limit": "500"})
+
+    def _summary(self, _verb: str, _path: str, _body: bytes) -> Json:
+        if self.summary_error:
+            raise self.summary_error
+        return {
+            "pods": [
+                {
+                    "podRef": {"uid": self.pod(name)["metadata"]["uid"]},
+                    "containers": [{"name": key, "memory": {"usageBytes": value}} for key, value in own.items()],
+                }
+                for name, own in self.usage.items()
+            ]
+        }
+
+    def _metrics(self, _verb: str, _path: str, _body: bytes) -> Json:
+        if self.metrics_error:
+            raise self.metrics_error
+        items = [
+            {
+                "metadata": {"name": name},
+                "containers": [{"name": key, "usage": {"memory": str(value)}} for key, value in own.items()],
+            }
+            for name, own in self.usage.items()
+        ]
+        return self._page(items, {"limit": "500"})
 
     def _discovery(self, _verb: str, _path: str, _body: bytes) -> Json:
         names = ["pods", "pods/status", *(["pods/resize"] if self.subresource else [])]
@@ -101,6 +149,7 @@ class FakePods(FakeApi):
             if subresource != (["resize"] if self.subresource else []) or not (self.subresource or self.gate):
                 raise HttpError(422, IMMUTABLE)
             after = self._apply_patch(name, lambda: self._require_pod(name), body)
+            self.admit(after)
             after["metadata"]["generation"] += 1
             if not self.subresource:
                 after["status"]["resize"] = "Proposed"

@@ -38,10 +38,9 @@ def join_first(items: t.Iterable[t.Any]) -> str:
     return ", ".join(texts[:_DISPLAY_LIMIT]) + (f" and {more} more" if more > 0 else "")
 
 
-def raise_failures(kind: str, errors: t.Sequence[str], total: int, *, changed: bool) -> None:
-    """End a task in which some objects failed. kind: what they are, in the plural. errors: one for each that failed."""
+def raise_failures(kind: str, errors: t.Sequence[str], total: int, *, changed: bool, end: str = "") -> None:
+    """End a task in which some objects failed. kind: what they are, in the plural. errors: one for each that failed. end: the last sentence."""
     if errors:
         message = join_first(errors)
-        raise PartialFailure(
-            f"{len(errors)} of {total} {kind} failed. {message}" if total > 1 else message, changed=changed
-        )
+        whole = f"{len(errors)} of {total} {kind} failed. {message}" if total > 1 else message
+        raise PartialFailure(f"{whole.rstrip('.')}. {end}" if end else whole, changed=changed)

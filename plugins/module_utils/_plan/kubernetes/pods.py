@@ -61,7 +61,7 @@ def container_statuses(pod: Pod) -> list[dict[str, t.Any]]:
 def containers_requesting(pod: Pod, resource: str) -> set[str]:
     """The names of its containers that request a resource, init containers among them."""
     found = [*(pod["spec"].get("initContainers") or []), *(pod["spec"].get("containers") or [])]
-    return {str(each["name"]) for each in found if _own_requests(each).get(resource)}
+    return {str(each["name"]) for each in found if _own_amounts(each, "requests").get(resource)}
 
 
 def is_static(pod: Pod) -> bool:
@@ -87,19 +87,31 @@ def sum_requests(pod: Pod) -> dict[str, Fraction]:
     after the other, beside the sidecars that were started before. What a pod requests as a whole goes before that, and its
     overhead comes on top.
     """
-    total = {**_sum_containers(pod), **_own_requests(pod["spec"])}
+    total = _sum_amounts(pod, "requests")
     _add_amounts(total, _amounts(pod["spec"].get("overhead")))
     return total
 
 
-def _sum_containers(pod: Pod) -> dict[str, Fraction]:
+def sum_limits(pod: Pod) -> dict[str, Fraction]:
+    """The most that a pod may use of each resource, as a quota counts it: of what its containers have limits, by the same rules."""
+    total = _sum_amounts(pod, "limits")
+    overhead = _amounts(pod["spec"].get("overhead"))
+    _add_amounts(total, {name: amount for name, amount in overhead.items() if total.get(name)})
+    return total
+
+
+def _sum_amounts(pod: Pod, kind: str) -> dict[str, Fraction]:
+    return {**_sum_containers(pod, kind), **_own_amounts(pod["spec"], kind)}
+
+
+def _sum_containers(pod: Pod, kind: str) -> dict[str, Fraction]:
     total: dict[str, Fraction] = {}
     for container in pod["spec"].get("containers") or []:
-        _add_amounts(total, _own_requests(container))
+        _add_amounts(total, _own_amounts(container, kind))
     peak: dict[str, Fraction] = {}
     sidecars: dict[str, Fraction] = {}
     for container in pod["spec"].get("initContainers") or []:
-        own = _own_requests(container)
+        own = _own_amounts(container, kind)
         if container.get("restartPolicy") == "Always":
             _add_amounts(total, own)
             _add_amounts(sidecars, own)
@@ -110,9 +122,9 @@ def _sum_containers(pod: Pod) -> dict[str, Fraction]:
     return {name: max(total.get(name, Fraction(0)), peak.get(name, Fraction(0))) for name in {*total, *peak}}
 
 
-def _own_requests(requester: t.Mapping[str, t.Any]) -> dict[str, Fraction]:
-    """What a container requests, or by its own field the specification of a pod, without its containers."""
-    return _amounts((requester.get("resources") or {}).get("requests"))
+def _own_amounts(owner: t.Mapping[str, t.Any], kind: str) -> dict[str, Fraction]:
+    """What a container requests or may use, or by its own field the specification of a pod, without its containers."""
+    return _amounts((owner.get("resources") or {}).get(kind))
 
 
 def _amounts(found: t.Mapping[str, t.Any] | None) -> dict[str, Fraction]:

@@ -151,14 +151,8 @@ def plan(pod: Pod, desired: Desired, *, allow_restart: bool) -> PodPlan:
     for container in desired:
         if container not in found:
             raise Refusal(f"it has no container {container}; its containers are {', '.join(found)}.")
-    operations = tuple(
-        Change(field, container, before, after)
-        for container, amounts in desired.items()
-        for field, after in amounts.items()
-        for before in [amounts_of(found[container][1]).get(field)]
-        if not quantities.is_equal(before, after)
-    )
-    restarts = _find_restarts(found, operations)
+    operations = _find_changes(found, desired)
+    restarts = find_restarts(found, operations)
     if restarts and not allow_restart:
         containers_text = "; ".join(f"{container} (for {', '.join(why)})" for container, why in restarts.items())
         raise Refusal(
@@ -168,9 +162,20 @@ def plan(pod: Pod, desired: Desired, *, allow_restart: bool) -> PodPlan:
     return PodPlan(operations, strategic_patch(pod, found, operations), tuple(restarts))
 
 
-def _find_restarts(
-    found: t.Mapping[str, tuple[str, Container]], operations: t.Iterable[Change]
-) -> dict[str, list[str]]:
+def _find_changes(found: t.Mapping[str, tuple[str, Container]], desired: Desired) -> tuple[Change, ...]:
+    changes = []
+    for container, amounts in desired.items():
+        own = amounts_of(found[container][1])
+        changing = {field: after for field, after in amounts.items() if not quantities.is_equal(own.get(field), after)}
+        for resource in RESIZABLE:
+            request, limit = f"requests.{resource}", f"limits.{resource}"
+            if limit in changing and request not in {**own, **amounts}:
+                changing[request] = changing[limit]  # so does the API server, where there is none
+        changes += [Change(field, container, own.get(field), after) for field, after in changing.items()]
+    return tuple(changes)
+
+
+def find_restarts(found: t.Mapping[str, tuple[str, Container]], operations: t.Iterable[Change]) -> dict[str, list[str]]:
     """The containers that a change restarts, each with the resources because of which it does."""
     restarts: dict[str, list[str]] = {}
     for operation in operations:

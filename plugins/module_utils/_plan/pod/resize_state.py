@@ -11,6 +11,7 @@ import re
 import typing as t
 from fractions import Fraction
 
+from ..common.ownership import Change
 from ..kubernetes import quantities
 from ..kubernetes.pods import Pod
 from .resize import STEPS, Desired, amounts_of, containers_of
@@ -134,7 +135,7 @@ def _missing_amounts(pod: Pod, desired: Desired) -> list[str]:
     """What the containers do not have yet: one text for each amount."""
     lacks = []
     for container, amounts in desired.items():
-        status = _container_statuses(pod).get(container) or {}
+        status = container_statuses(pod).get(container) or {}
         if not amounts or _is_finished(pod, container, status):
             continue
         why = _why_unknown(status)
@@ -180,11 +181,11 @@ def find_overwritten(pod: Pod, desired: Desired) -> list[str]:
         for container, amounts in desired.items()
         for has in [amounts_of(found[container][1])]
         for field, desired_amount in amounts.items()
-        if not _has_amount(field, has.get(field), desired_amount)
+        if not has_amount(field, has.get(field), desired_amount)
     ]
 
 
-def _has_amount(field: str, has: str | None, desired_amount: str) -> bool:
+def has_amount(field: str, has: str | None, desired_amount: str) -> bool:
     """Whether a specification has an amount. Templates may have amounts finer than Kubernetes counts."""
     return quantities.parse(has or "0") in (quantities.parse(desired_amount), _rounded(field, desired_amount))
 
@@ -195,25 +196,38 @@ def _displays_amount(field: str, has: str | None, desired_amount: str) -> bool:
     if field == "requests.memory" and quantities.parse(desired_amount) == 0:
         return True
     least = max(_rounded(field, desired_amount), _LEAST.get(field, Fraction(0)))
-    return _has_amount(field, has, desired_amount) or (has is not None and quantities.parse(has) == least)
+    return has_amount(field, has, desired_amount) or (has is not None and quantities.parse(has) == least)
 
 
 def _rounded(field: str, desired_amount: str) -> Fraction:
     return quantities.round_up(quantities.parse(desired_amount), STEPS[field.partition(".")[2]])
 
 
-def _container_statuses(pod: Pod) -> dict[str, t.Mapping[str, t.Any]]:
+def container_statuses(pod: Pod) -> dict[str, t.Mapping[str, t.Any]]:
+    """What is reported of a pod's containers, by name."""
     status = pod.get("status") or {}
     return {entry["name"]: entry for place in _STATUSES for entry in status.get(place) or []}
 
 
 def find_restarted(before: Pod, after: Pod) -> list[str]:
     """The containers that were restarted in between."""
-    earlier = _container_statuses(before)
+    earlier = container_statuses(before)
     return [
         name
-        for name, status in _container_statuses(after).items()
+        for name, status in container_statuses(after).items()
         if status.get("restartCount", 0) > earlier.get(name, {}).get("restartCount", 0)
+    ]
+
+
+def find_starved(pod: Pod, restarted: t.Collection[str], operations: t.Iterable[Change]) -> list[str]:
+    """Which of the restarted containers ended because they needed more memory than a new limit: one text for each."""
+    limited = {operation.key for operation in operations if operation.field == "limits.memory"}
+    statuses = container_statuses(pod)
+    return [
+        f"container {name}"
+        for name in restarted
+        if name in limited
+        and ((statuses[name].get("lastState") or {}).get("terminated") or {}).get("reason") == "OOMKilled"
     ]
 
 

@@ -43,7 +43,8 @@ def test_check_mode(play: Start, api: FakePods) -> None:
 def test_a_failure_has_the_same_keys(play: Start) -> None:
     result = play(pod_resize, **{**PARAMETERS, "names": ["web-1", "missing"]})
     assert result["failed"]
-    assert result["changed"]
+    # By default all pods are resized or none.
+    assert (result["changed"], result["pods"]["web-1"]["outcome"]) == (False, "not_tried")
     assert set(result) == {"api", "changed", "failed", "msg", "pods", "templates", "unverified", "diff", "rehearsal"}
 
 
