@@ -295,8 +295,8 @@ def lone_member_warning(node: str, servers: t.Sequence[tuple[str, int]], listeni
     if not servers or not all(server in own for server in servers):
         return ""
     return (
-        f"the API server of {node} uses this member of etcd alone (--etcd-servers), so from its stop until it is ready again that API server takes"
-        " connections and answers them with errors, or late; a load balancer notices when it checks /readyz"
+        f"the API server of {node} uses this member of etcd alone (--etcd-servers), so from its stop until it is ready again that API server answers"
+        " with errors, or late, and a load balancer notices only when it checks /readyz; with the other members there as well, it uses these"
     )
 
 
