@@ -39,9 +39,9 @@ class PodChecks:
     def run(self, targets: t.Sequence[PodTarget], *, allocatable: bool) -> None:
         """Fail each pod whose change cannot be done now. targets: those that change. allocatable: look at the room of nodes, too."""
         resizes = {
-            target.name: (target.read, resize_undo.resized(target.read, target.operations)) for target in targets
+            target.name: (target.read, resize_undo.apply_changes(target.read, target.operations)) for target in targets
         }
-        growing = {name: resize for name, resize in resizes.items() if resize_checks.grows(*resize)}
+        growing = {name: resize for name, resize in resizes.items() if resize_checks.requests_more(*resize)}
         by_name = {target.name: target for target in targets}
         self._check_quotas(by_name, growing)
         if allocatable:
@@ -96,11 +96,11 @@ class PodChecks:
     def _check_usage(self, targets: t.Sequence[PodTarget]) -> None:
         """Compare lower limits of memory with what is in use: by the kubelets' own reports, else by the metrics API."""
         limits = {
-            target.name: lowered
+            target.name: lower_limits
             for target in targets
             if target.node and not target.error
-            for lowered in [resize_checks.lowered_memory(target.operations, target.restarts)]
-            if lowered
+            for lower_limits in [resize_checks.lowered_memory(target.operations, target.restarts)]
+            if lower_limits
         }
         if not limits:
             return
@@ -140,11 +140,11 @@ class PodChecks:
         source: str,
     ) -> None:
         for target in targets:
-            own, lowered = usage.get(target.name, {}), limits[target.name]
-            problem = resize_checks.usage_problem(lowered, own, source)
+            own, lower_limits = usage.get(target.name, {}), limits[target.name]
+            problem = resize_checks.usage_problem(lower_limits, own, source)
             if problem:
                 target.fail(REFUSED, f"{problem}.")
-            unknown = [name for name in lowered if name not in own]
+            unknown = [name for name in lower_limits if name not in own]
             if unknown:
                 self.unverified.append(
                     f"whether the new limits are above the memory in use of {target.full_name}: nothing is reported of"

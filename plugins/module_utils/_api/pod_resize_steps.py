@@ -152,13 +152,13 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             self._checks.run(observed.changing, allocatable=not self._must_wait)
             self._stop_on_error(observed, STOP, ROLLBACK)
             self._change_pods(observed)
-            self._rollback.run(observed)
+            self._rollback.undo_failures(observed)
             self._update_templates(observed, dry_run=False)
-            self._rollback.run(observed)
+            self._rollback.undo_failures(observed)
         except KubeadmError as exc:
             if not any(target.may_have_changed for target in observed.targets.values()) and not observed.changed:
                 raise
-            message = self._rollback.run_after(exc, observed)
+            message = self._rollback.undo_all(exc, observed)
             raise PartialFailure(message, changed=observed.changed) from exc
 
     def finish(self, observed: Observed, plan: TaskPlan, *, dry: bool) -> t.Sequence[str]:
@@ -203,7 +203,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
     def _desired_amounts(self, observed: Observed, target: PodTarget) -> Desired:
         if not self._reverts:
             return self._request.desired
-        template = observed.templates.require(target.name)
+        template = observed.templates.require_template(target.name)
         known = pod_resize.containers_of(target.read["spec"])
         return {**self._request.desired, **{name: own for name, own in template.desired.items() if name in known}}
 
@@ -247,7 +247,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
 
     def _update_templates(self, observed: Observed, *, dry_run: bool) -> None:
         if observed.failed and self._params["on_error"] == ROLLBACK and not dry_run:
-            observed.templates.keep("pods failed, and on_error is rollback")
+            observed.templates.keep_all("pods failed, and on_error is rollback")
             return
         unresized = [target.name for target in observed.targets.values() if not target.is_resized(dry=dry_run)]
         observed.templates.send(unresized, dry_run=dry_run)

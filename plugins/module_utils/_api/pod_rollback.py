@@ -47,14 +47,14 @@ class PodRollback:
         self._note_unverified = note_unverified
         self._subresource = ""
 
-    def run(self, observed: Observed) -> None:
+    def undo_failures(self, observed: Observed) -> None:
         """Take back the resizes of pods that failed; of all of them where something failed and on_error is rollback."""
         everything = self._takes_all and any(each.error for each in observed.objects)
         touched = [each for each in observed.targets.values() if each.may_have_changed and (everything or each.error)]
         # A template that was changed replaces its pods.
         self._restore(observed, [each for each in touched if not observed.templates.is_changed(each.name)])
 
-    def run_after(self, failure: KubeadmError, observed: Observed) -> str:
+    def undo_all(self, failure: KubeadmError, observed: Observed) -> str:
         """Take back what a run changed that ended early, but for what is known to be done where that is kept. Returns its error."""
         touched = [each for each in observed.targets.values() if each.may_have_changed]
         self._restore(observed, [each for each in touched if self._takes_all or not each.is_resized(dry=False)])
@@ -90,8 +90,8 @@ class PodRollback:
     def _send(self, targets: t.Sequence[PodTarget], *, ready: bool) -> None:
         stale = {target.name: pod_resize_state.resize_conditions(target.latest) for target in targets}
         for_each(targets, self._send_one, workers=self._params["concurrency"])
-        restored = [target for target in targets if target.rolled_back]
-        for name, reason in self._watch.wait_for_former(restored, stale, ready=ready).items():
+        complete = [target for target in targets if target.rolled_back]
+        for name, reason in self._watch.wait_for_former(complete, stale, ready=ready).items():
             self._note_unverified(f"whether the pod {name} has its former amounts: {reason.rstrip('.')}")
 
     def _send_one(self, target: PodTarget) -> bool:
@@ -102,7 +102,7 @@ class PodRollback:
             target.keep_resize(str(exc))
         except KubeadmError as exc:
             if isinstance(exc, ApiError) and exc.status == HTTPStatus.NOT_FOUND:
-                target.lose()
+                target.mark_gone()
                 return True
             target.keep_resize(str(exc), self._command(target))
         else:
@@ -135,7 +135,7 @@ class PodRollback:
         if undo.operations:
             path = f"{self._workloads.path_of(target.name)}{self._subresource}"
             target.latest = self._client.strategic_merge(path, undo.patch, dry_run=False)
-            wanted = resize_undo.resized(target.expected, undo.operations)
+            wanted = resize_undo.apply_changes(target.expected, undo.operations)
             altered = resize_undo.find_altered(wanted, (), target.latest)
             if altered:
                 raise KubeadmError(f"the API server stored other amounts than the former ones: {'; '.join(altered)}")
@@ -148,7 +148,7 @@ class PodRollback:
     def _read_again(self, target: PodTarget) -> None:
         pod = self._client.find(self._workloads.path_of(target.name))
         if pod is None or not target.is_same_pod(pod):
-            target.lose()
+            target.mark_gone()
         else:
             target.latest = pod
 
@@ -168,8 +168,8 @@ class PodRollback:
 
 def summarize(targets: t.Iterable[PodTarget]) -> str:
     """Which pods of a task that failed were changed and are not any more, beside those whose errors say so; empty for none."""
-    restored = [target.name for target in targets if target.rolled_back and not target.error]
-    return f"These were resized, too, and have their former amounts again: {join_first(restored)}." if restored else ""
+    complete = [target.name for target in targets if target.rolled_back and not target.error]
+    return f"These were resized, too, and have their former amounts again: {join_first(complete)}." if complete else ""
 
 
 def offer_commands(observed: Observed) -> None:

@@ -80,7 +80,7 @@ class PodTarget(Target[PodPlan]):
     @property
     def expected(self) -> Json:
         """As its plan leaves it, or as far as is known."""
-        return self.stored or resize_undo.resized(self.read, self.operations)
+        return self.stored or resize_undo.apply_changes(self.read, self.operations)
 
     @property
     def former(self) -> Desired:
@@ -120,7 +120,7 @@ class PodTarget(Target[PodPlan]):
             else "it was deleted since it was read, and no controller creates it again.",
         )
 
-    def lose(self) -> None:
+    def mark_gone(self) -> None:
         """Record that it does not exist any more, beside why it failed before."""
         error = self.error
         self.fail_gone()

@@ -114,7 +114,7 @@ class Templates:
         """The template that a pod was made from, if it is known."""
         return self.by_controller.get(self._controllers.get(pod, ("", "")))
 
-    def require(self, pod: str) -> Template:
+    def require_template(self, pod: str) -> Template:
         """The template that a pod was made from. Raises Refusal where it is not known."""
         template = self.template_of(pod)
         if template is None:
@@ -156,7 +156,7 @@ class Templates:
         template = self.template_of(pod)
         return template is not None and template.changed
 
-    def keep(self, reason: str) -> None:
+    def keep_all(self, reason: str) -> None:
         """Record of the templates that are not changed why that is so."""
         for template in self.by_controller.values():
             if template.operations and not template.sent:

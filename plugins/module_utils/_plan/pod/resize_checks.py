@@ -23,7 +23,7 @@ Resize = tuple[Pod, Pod]  # a pod before and after
 _MEMORY_LIMIT = "limits.memory"
 
 
-def counted(pod: Pod) -> Pod:
+def with_largest_amounts(pod: Pod) -> Pod:
     """A pod with the amounts that it counts with: of each the largest of what it requests, was allocated and has.
 
     Beside a resize that is not done, a quota counts so, and so does the scheduler.
@@ -31,7 +31,7 @@ def counted(pod: Pod) -> Pod:
     return _with_amounts(pod, _largest)
 
 
-def _allocated(pod: Pod) -> Pod:
+def _with_allocated_requests(pod: Pod) -> Pod:
     """A pod with the requests that its kubelet has admitted, where the status has them."""
 
     def choose(requested: Fraction | None, allocated: Fraction | None, _actual: Fraction | None) -> Fraction | None:
@@ -74,7 +74,7 @@ def _format_exactly(amount: Fraction) -> str:
     return f"{int(amount * 1000)}m"
 
 
-def grows(before: Pod, after: Pod) -> bool:
+def requests_more(before: Pod, after: Pod) -> bool:
     """Whether a pod requests more, or may use more, of anything that a quota or a node counts."""
     former, latter = _quota_usage(before), _quota_usage(after)
     return any(amount > former.get(name, Fraction(0)) for name, amount in latter.items())
@@ -90,7 +90,7 @@ def quota_problems(quotas: t.Sequence[Quota], resizes: t.Mapping[str, Resize]) -
     unknown: dict[str, None] = {}
     used: dict[tuple[str, str], Fraction] = {}  # by quota and what it counts, with the pods so far
     for name, (before, after) in resizes.items():
-        former, latter = _quota_usage(counted(before)), _quota_usage(counted(after))
+        former, latter = _quota_usage(with_largest_amounts(before)), _quota_usage(with_largest_amounts(after))
         more = {key: amount - former.get(key, Fraction(0)) for key, amount in latter.items()}
         requested: dict[tuple[str, str], Fraction] = {}
         for quota in quotas:
@@ -195,12 +195,14 @@ def allocatable_problems(
         if name in RESIZABLE
     }
     uids = [before["metadata"].get("uid") for before, _after in resizes.values()]
-    taken = pods.total_requests(_allocated(pod) for pod in on_node if pod["metadata"].get("uid") not in uids)
+    taken = pods.total_requests(
+        _with_allocated_requests(pod) for pod in on_node if pod["metadata"].get("uid") not in uids
+    )
     for before, _after in resizes.values():
-        _add(taken, pods.sum_requests(_allocated(before)))
+        _add(taken, pods.sum_requests(_with_allocated_requests(before)))
     problems: dict[str, tuple[str, str]] = {}
     for name, (before, after) in resizes.items():
-        former, latter = pods.sum_requests(_allocated(before)), pods.sum_requests(after)
+        former, latter = pods.sum_requests(_with_allocated_requests(before)), pods.sum_requests(after)
         for resource, total in allocatable.items():
             amount, own = latter.get(resource, Fraction(0)), former.get(resource, Fraction(0))
             others = taken.get(resource, Fraction(0)) - own

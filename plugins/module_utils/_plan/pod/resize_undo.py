@@ -36,7 +36,7 @@ class UndoPlan:
     remaining: tuple[str, ...]
 
 
-def resized(pod: Pod, operations: t.Iterable[Change]) -> Pod:
+def apply_changes(pod: Pod, operations: t.Iterable[Change]) -> Pod:
     """A pod as changes leave it."""
     after = copy.deepcopy(pod)
     known = containers_of(after["spec"])

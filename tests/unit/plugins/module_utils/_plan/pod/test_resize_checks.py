@@ -19,7 +19,7 @@ MEBI = 2**20
 def make_resize(name: str, desired: dict[str, str], pod: Json | None = None) -> resize_checks.Resize:
     before = pod or sized(name)
     operations = resize.plan(before, {"app": desired}, allow_restart=False).operations
-    return before, resize_undo.resized(before, operations)
+    return before, resize_undo.apply_changes(before, operations)
 
 
 def resizes_of(desired: dict[str, str], *names: str) -> dict[str, resize_checks.Resize]:
@@ -193,8 +193,8 @@ def test_limits_of_a_pod_are_summed_with_its_sidecars() -> None:
     pod = sized("a", sidecars=[container("side")])
     pod["spec"]["overhead"] = {"cpu": "100m"}
     before, after = make_resize("a", {"limits.cpu": "2"}, pod)
-    assert resize_checks.grows(before, after)
-    assert not resize_checks.grows(after, before)
+    assert resize_checks.requests_more(before, after)
+    assert not resize_checks.requests_more(after, before)
     problems, _unknown = resize_checks.quota_problems(
         [quota({"limits.cpu": "3"}, {"limits.cpu": "2100m"})], {"a": (before, after)}
     )

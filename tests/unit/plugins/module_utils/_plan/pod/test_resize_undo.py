@@ -26,7 +26,7 @@ DESIRED = {"app": {"requests.cpu": "1", "limits.cpu": "2"}}
 
 def after(before: Json, desired: resize.Desired = DESIRED) -> Json:
     """A pod as a resize leaves it."""
-    return resize_undo.resized(before, resize.plan(before, desired, allow_restart=True).operations)
+    return resize_undo.apply_changes(before, resize.plan(before, desired, allow_restart=True).operations)
 
 
 def test_undo_restores_each_changed_amount() -> None:
@@ -39,7 +39,9 @@ def test_undo_restores_each_changed_amount() -> None:
     assert undo.patch["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "500m"}, "limits": {"cpu": "1"}}
     assert undo.patch["metadata"]["resourceVersion"] == "7"
     assert (undo.restarts, undo.remaining) == ((), ())
-    assert resize.amounts_after(resize_undo.resized(written, undo.operations), ()) == resize.amounts_after(BEFORE, ())
+    assert resize.amounts_after(resize_undo.apply_changes(written, undo.operations), ()) == resize.amounts_after(
+        BEFORE, ()
+    )
 
 
 def test_pod_with_its_former_amounts_needs_no_undo() -> None:
@@ -72,12 +74,12 @@ def test_added_limit_remains_and_is_named() -> None:
     # Where there is no request, the API server makes it what the limit is (seen with 1.37).
     assert operations == (Change("limits.cpu", "app", None, "2"), Change("requests.cpu", "app", None, "2"))
     assert resize_undo.added_limits(operations) == ["limits.cpu of app"]
-    written = resize_undo.resized(before, operations)
+    written = resize_undo.apply_changes(before, operations)
     undo = resize_undo.plan(before, written, written)
     assert undo.operations == (Change("requests.cpu", "app", "2", "0"),)
     assert undo.remaining == ("limits.cpu of app stays 2, for Kubernetes removes no limit from a running pod",)
     # Where the response to the undo was lost, what remains is not another client's.
-    undone = resize_undo.resized(written, undo.operations)
+    undone = resize_undo.apply_changes(written, undo.operations)
     assert resize_undo.plan(before, written, undone) == resize_undo.UndoPlan((), {}, (), undo.remaining)
 
 
