@@ -220,6 +220,26 @@ def test_who_has_its_turn_does_not_query_while_another_can() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("switch", "groups", "is_refused"),
+    [
+        (True, {"kube_control_plane": ["cp1"]}, True),
+        ("yes", {"kube_control_plane": ["cp1"]}, True),
+        (False, {"kube_control_plane": ["cp1"]}, False),
+        (True, {"kube_control_plane": ["cp1", "cp2"]}, False),
+        (True, {}, False),
+    ],
+)
+def test_short_restarts_are_refused_with_more_control_planes_than_in_inventory(
+    switch: t.Any, groups: dict[str, list[str]], is_refused: bool
+) -> None:
+    known = {"cp1": plan("cp1", kubeadm_config={"control_planes": ["cp1", "cp2"]})}
+    found = run(None, plans=known, groups=groups, variables={"control_plane_short_restarts": switch})
+    words = "control_plane_short_restarts sets another leader election"
+    assert any(words in why for why in found.failures.values()) is is_refused
+    assert bool(found.changed) is not is_refused
+
+
 def test_one_that_takes_no_part_may_query_too() -> None:
     found = run(None, groups={"kube_control_plane": ["cp9", "cp1"]})
     assert lease_calls(found) == [("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
