@@ -396,6 +396,7 @@ transaction:
       description: >-
         What was verified on the running process: C(uid), which is systemd's id of this start, C(pid), C(arguments), and the results of
         C(probes) and the Node object. C(unverified) lists what could not be verified, each entry with the reason.
+        C(observed) lists what the component is for that worked before the change and after it.
       type: dict
     confirmed:
       description: Whether the controller confirmed the change; V(null) when O(confirm) was off.

@@ -180,13 +180,25 @@ class _BothSides(t.TypedDict):
     after: Instance
 
 
+class PlannedObservation(t.TypedDict, total=False):
+    """Something that a component is for. kind: of those that the engine knows. before, after: what differs between the two sides. node: whose addresses are
+    meant. kubeconfig: of who may list the API's versions."""
+
+    kind: str
+    before: t.Mapping[str, t.Any]
+    after: t.Mapping[str, t.Any]
+    node: NodeObject
+    kubeconfig: str
+
+
 class Watch(_BothSides, total=False):
     """A component of whatever kind. hidden: values that its log may show, and what is displayed instead. unverified: what the engine has no
-    means to verify, each with the reason."""
+    means to verify, each with the reason. observations: what has to work after the change where it worked before."""
 
     kind: str
     hidden: t.Mapping[str, str]
     unverified: t.Sequence[str]
+    observations: t.Sequence[PlannedObservation]
 
 
 class _Logs(t.TypedDict):
@@ -281,7 +293,8 @@ class PreviousState(t.TypedDict, total=False):
     its to run. containers: the other ones of a static pod that worked. not_ready: why its Node was not ready; empty when it was, or when that is
     not known. enough, short: the pressures that its Node reported as False and as True. static_pods: those that were ready; None when that is not
     known. has_device_socket: whether its device manager
-    had a socket at its usual path. unverified: what is no part of the proof, with the reason.
+    had a socket at its usual path. unverified: what is no part of the proof, with the reason. observed: what the component is for, by the kind of the
+    observation, with the reason why something did not work; empty where it did.
     """
 
     healthy: bool
@@ -304,6 +317,7 @@ class PreviousState(t.TypedDict, total=False):
     has_device_socket: bool
     complaints: list[str]
     unverified: list[str]
+    observed: t.Mapping[str, t.Mapping[str, str]]
 
 
 class KubeletReports(t.TypedDict):

@@ -42,6 +42,7 @@ from .journal import (
     load_journal,
 )
 from .node import NODE, Host, Run, read_boot_id, redact, run_program, utc_now
+from .observations import Observations
 from .open_journal import ChangedFiles, OpenJournal, TransactionTimes
 from .probes import HttpGet, api_get
 from .static_pod import StaticPodWatcher
@@ -82,6 +83,7 @@ class Engine:
         self.files: ChangedFiles
         self.watcher: Watcher
         self.waiter: HealthWaiter
+        self.observations: Observations
 
     def run(self) -> int:
         """Finish the open transaction, if there is one. Returns 0 when none is open any more."""
@@ -105,6 +107,7 @@ class Engine:
         self.times = TransactionTimes(self.open_journal)
         self.files = ChangedFiles(journal, self.directory)
         self.watcher = self._watcher()
+        self.observations = Observations(journal, self.host, self.http_get, self.clock, self.sleep)
         self.waiter = HealthWaiter(self.open_journal, self.times, self.files, self.watcher, self.clock, self.sleep)
 
     def _watcher(self) -> Watcher:
@@ -147,6 +150,7 @@ class Engine:
                 "running": observation.process is not None,
                 "probes_ok": observation.probes_ok,
                 **self.watcher.read_previous_state(),
+                "observed": self.observations.read_before(),
             }
         except EngineError as exc:
             self._close(ABORTED, str(exc))
@@ -191,7 +195,8 @@ class Engine:
         self.journal["unverified"] = []
         for text in (*self.journal["watch"].get("unverified", ()), *self.journal["before"].get("unverified", ())):
             add_unverified(self.journal, text)
-        return self.watcher.verify()
+        self.observations.record_failures()
+        return self.watcher.verify() or self.observations.find_losses() or None
 
     def _confirm(self) -> None:
         failure, observation = self.waiter.wait_until_confirmed()
@@ -262,10 +267,11 @@ class Engine:
         self.journal["unverified"] = []
         for text in self.watcher.unverified() if failure is None else ():
             add_unverified(self.journal, text)
-        if edited is None and (failure is None or not self._is_worse(observation)):
+        losses = self.observations.find_losses() if failure is None else ""
+        if edited is None and not losses and (failure is None or not self._is_worse(observation)):
             self._close(ROLLED_BACK, self.journal["reason"], observation)
         else:
-            failure = edited or failure
+            failure = edited or failure or losses
             self._close(ALARM, f"{self.journal['reason']}; rolled back to the former files, but {failure}", observation)
 
     def _is_worse(self, observation: Observation) -> bool:
@@ -293,7 +299,7 @@ class Engine:
             "seconds": seconds,
             "restart_seconds": restart_seconds,
             "outage_seconds": outage_seconds,
-            "proof": self.watcher.proof(observation) if observation else None,
+            "proof": self.observations.complete(self.watcher.proof(observation) if observation else None),
             "confirmed": None if self.journal.get("confirm_timeout") is None else self.open_journal.is_confirmed(),
             "notes": self.journal.get("notes", []),
             "log": [redact(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])],

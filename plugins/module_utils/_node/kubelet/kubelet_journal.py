@@ -12,13 +12,14 @@ import posixpath
 import typing as t
 
 from ..._engine.files import open_to_read
-from ..._engine.journal import SYSTEMD_UNIT, Instance, Journal, UnitWatch
+from ..._engine.journal import SYSTEMD_UNIT, Instance, Journal, NodeObject, UnitWatch
 from ..._engine.state_files import MOVED_SUFFIX
 from ..._plan.documents import configuration
 from ..._plan.kubelet import layout as kubelet_layout
 from ..._plan.kubelet import plan as kubelet
 from ..._plan.kubelet.layout import Layout
 from ..._plan.kubelet.plan import KubeletPlan
+from ..._plan.transaction import planned_observations
 from ..transaction import planned_journal
 from ..transaction.owned_record import NO_DETAILS, RecordDetails, made_directories
 from ..transaction.planned_journal import TransactionSettings
@@ -47,12 +48,16 @@ def kubelet_journal(
         *(planned_journal.file_entry(change) for change in plan.files),
         *planned_journal.record_entry(KUBELET_NAME, before=unit.state.record, after=plan.record, details=details),
     ]
+    node: NodeObject = {"name": unit.node_name, "kubeconfig": unit.kubeconfig}
     watch: UnitWatch = {
         "kind": SYSTEMD_UNIT,
         "unit": KUBELET_UNIT,
         "before": instance_of(plan.before),
         "after": instance_of(plan.after),
-        "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
+        "node": node,
+        "observations": planned_observations.of_kubelet(
+            plan.before.settings.field_named, plan.after.settings.field_named, node
+        ),
         "complaints": list(strict_errors),
         "has_static_pods": bool(unit.manifests()),
         "static_pods": _static_pods(unit),

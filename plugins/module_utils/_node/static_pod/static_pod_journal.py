@@ -28,9 +28,10 @@ from ..._engine.pod_observation import mirror_pod_path
 from ..._engine.probes import api_request, read_gates, unread_gates, wrong_gates
 from ..._plan.common.errors import KubeadmError
 from ..._plan.kubernetes import flags
-from ..._plan.static_pod import leader_election, short_restarts
+from ..._plan.static_pod import short_restarts
 from ..._plan.static_pod.manifest import Manifest
 from ..._plan.static_pod.plan import StaticPodPlan
+from ..._plan.transaction import planned_observations
 from ..transaction.file_versions import dump_version
 from ..transaction.owned_record import RecordDetails, made_directories, write_record
 from ..transaction.planned_journal import (
@@ -113,14 +114,14 @@ def static_pod_journal(
     }
     journal = new_journal(pod.name, files, watch, settings)
     journal["obsolete"] = [path for path in reversed(made) if path not in details.directories]
-    # Either may follow the other: a rollback is watched as well.
-    until_leading = max(map(leader_election.seconds_until_leading, (plan.before, plan.after)))
-    journal["min_ready_seconds"] = max(settings.min_ready_seconds + until_leading, plan.after.seconds_until_killed())
+    min_ready = settings.min_ready_seconds + plan.seconds_until_leading()
+    journal["min_ready_seconds"] = max(min_ready, plan.after.seconds_until_killed())
     if pod.name == API_SERVER:
         for instance, manifest in ((before, plan.before), (after, plan.after)):
             instance["server"] = _probe_address(instance) or advertised_address(manifest)
         watch["credentials"], watch["mirror"] = clients.credentials(), clients.mirror(pod.log_prefix)
         watch["unverified"] = clients.unverified()
+        watch["observations"] = planned_observations.of_api_server(before["server"], after["server"], clients.admin)
     return journal
 
 

@@ -19,7 +19,7 @@ from ..documents.yaml_edit import Path
 from ..kubernetes import notable_settings
 from ..transaction import previous_change
 from ..transaction.previous_change import Rollback
-from . import etcd_change, pod_fields, probe_targets, reconciliation
+from . import etcd_change, leader_election, pod_fields, probe_targets, reconciliation
 from .desired import SETTINGS, Desired
 from .manifest import Manifest
 from .policy_files import PolicyFileChange, PolicyFiles
@@ -81,6 +81,10 @@ class StaticPodPlan:
     lost: t.Mapping[str, t.Sequence[str]] = dataclasses.field(default_factory=dict)
     image: str | None = None
     former: str | None = None
+
+    def seconds_until_leading(self) -> int:
+        """How long an instance may be healthy and do nothing; of either side, because a rollback is watched as well."""
+        return max(map(leader_election.seconds_until_leading, (self.before, self.after)))
 
 
 def plan(desired: Desired, state: State) -> StaticPodPlan:

@@ -1,0 +1,222 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a component is for, observed before its change and after it: what worked before has to work after it.
+
+A healthy process proves less: with another issuer every token of the cluster answered 401, and with C(enableServer) off logs and exec were gone, both
+behind a change that was committed (1.37.2). Which observations are made is planned, and stands in the journal; how they are made is here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import json
+import os
+import re
+import socket
+import struct
+import typing as t
+
+from . import tls
+from .engine_errors import CredentialError
+from .files import POLL_SECONDS, Json, open_to_read
+from .http_requests import REQUEST_ERRORS, Server, describe_failure, header_lines
+from .journal import Address, Journal, NodeObject, PlannedObservation, Side, add_unverified
+from .kubeconfig import User, read_credentials
+from .node import Host
+from .probes import PROBE_TIMEOUT, HttpGet, api_request, url_of
+from .watcher import SIDE_BY_PHASE
+
+# Until then what does not work counts as slow: a component that has just been started is not yet used to its clients.
+LOSS_SECONDS = 30.0
+_DNS_PORT, _DNS_SECONDS = 53, 2.0
+_TOKENS = "pods/*/volumes/kubernetes.io~projected/kube-api-access-*/token"
+_STABLE = re.compile(r"v[0-9]+")
+# The API versions of Kubernetes itself, not those of CustomResourceDefinitions or other servers, which come and go.
+_BUILT_IN = (
+    "/apis/apiregistration.k8s.io/v1/apiservices?labelSelector=kube-aggregator.kubernetes.io%2Fautomanaged%3Donstart"
+)
+
+Problems = t.Mapping[str, str]  # what is observed -> why it does not work; empty where it does
+
+
+class Observations:
+    """The observations that a journal plans. Tokens are kept in memory alone, so an engine that takes over has none."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        host: Host,
+        http_get: HttpGet,
+        clock: t.Callable[[], float],
+        sleep: t.Callable[[float], None],
+    ) -> None:
+        self.journal = journal
+        self.host = host
+        self.http_get = http_get
+        self.clock = clock
+        self.sleep = sleep
+        self._tokens: dict[str, str] = {}
+
+    def read_before(self) -> dict[str, dict[str, str]]:
+        """What works before the change, and what does not, by the kind of the observation."""
+        return {each["kind"]: dict(self._observe(each, "before", None)) for each in self._planned()}
+
+    def find_losses(self) -> str:
+        """What worked before the change and does not now; empty when all of it does."""
+        limit = self.clock() + LOSS_SECONDS
+        while True:
+            losses = self._read_losses()
+            if not losses or self.clock() >= limit:
+                return f"what worked before does not: {'; '.join(losses)}" if losses else ""
+            self.sleep(POLL_SECONDS)
+
+    def record_failures(self) -> None:
+        """Record what is no part of the proof, because it did not work before the change either."""
+        for problems in self._before().values():
+            for observed, problem in problems.items():
+                if problem:
+                    add_unverified(
+                        self.journal, f"whether it works: {observed} did not before the change either ({problem})"
+                    )
+
+    def complete(self, proof: Json | None) -> Json | None:
+        """A proof with what worked before, and so was demanded."""
+        worked = [name for problems in self._before().values() for name, problem in problems.items() if not problem]
+        return {**proof, "observed": worked} if proof else None
+
+    def _read_losses(self) -> list[str]:
+        side = SIDE_BY_PHASE[self.journal["phase"]]
+        losses = []
+        for each in self._planned():
+            worked = [observed for observed, problem in self._before().get(each["kind"], {}).items() if not problem]
+            problems = self._observe(each, side, worked) if worked else {}
+            losses += [f"{observed} ({problem})" for observed, problem in problems.items() if problem]
+        return losses
+
+    def _planned(self) -> t.Sequence[PlannedObservation]:
+        return self.journal["watch"].get("observations", ())
+
+    def _before(self) -> t.Mapping[str, Problems]:
+        return self.journal.get("before", {}).get("observed", {})
+
+    def _observe(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
+        """worked: what has to be observed; None before the change, when that is found."""
+        return self._KINDS[planned["kind"]](self, planned, side, worked)
+
+    # -- a kubelet -----------------------------------------------------------------------------------------------------
+
+    def _observe_port(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
+        """Each address of the Node shows a certificate at the kubelet's port; whatever it answers then counts. The API server reaches it there."""
+        addresses = (
+            self._node_addresses(planned["node"]) if worked is None else [name.rpartition(" ")[2] for name in worked]
+        )
+        return {
+            f"the kubelet's server at {address}": _request_problem(address, planned[side]["port"])
+            for address in addresses
+        }
+
+    def _node_addresses(self, node: NodeObject) -> list[str]:
+        found, _why = self.http_get(node["kubeconfig"], f"/api/v1/nodes/{node['name']}")
+        addresses = (found or {}).get("status", {}).get("addresses") or []
+        return [address["address"] for address in addresses if address["type"] == "InternalIP"]
+
+    def _observe_dns(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
+        """Each address of clusterDNS answers a question; whatever it answers counts."""
+        problems = [_dns_problem(server, planned[side]["name"]) for server in planned[side]["servers"]]
+        return {"clusterDNS": "; ".join(filter(None, problems))} if problems or worked else {}
+
+    # -- an API server -------------------------------------------------------------------------------------------------
+
+    def _observe_tokens(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
+        """The token of a pod of this node that was issued before the change is accepted."""
+        if worked is None:
+            self._tokens = self._read_tokens()
+        elif not self._tokens:
+            add_unverified(
+                self.journal, "whether it accepts tokens that were issued before: this engine took over, and has none"
+            )
+        address = planned[side]["server"]
+        return {name: _token_problem(self.host.kubelet_conf, address, token) for name, token in self._tokens.items()}
+
+    def _read_tokens(self) -> dict[str, str]:
+        """The token that was issued last, by its name in messages."""
+        paths = glob.glob(os.path.join(self.host.kubelet_root, _TOKENS))
+        try:
+            with open_to_read(os.path.realpath(max(paths, key=os.path.getmtime))) as stream:
+                return {"the token of a pod": stream.read().decode("ascii").strip()}
+        except (OSError, ValueError):  # no pod of this node has one
+            return {}
+
+    def _observe_versions(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
+        """Each stable version of Kubernetes' own API that was served is; others go with a feature gate or a release."""
+        kubeconfig, address = planned["kubeconfig"], planned[side]["server"]
+        wanted = self._built_in_versions(kubeconfig, address) if worked is None else worked
+        response = api_request(kubeconfig, "/apis", address)
+        try:
+            groups = json.loads(response.body)["groups"] if response.status == 200 else []
+        except (ValueError, LookupError, TypeError):
+            groups = []
+        served = {f"API version {version['groupVersion']}" for group in groups for version in group["versions"]}
+        problem = response.problem if response.status != 200 else "it is not served"
+        return {name: "" if name in served else problem for name in wanted}
+
+    def _built_in_versions(self, kubeconfig: str, address: Address) -> list[str]:
+        response = api_request(kubeconfig, _BUILT_IN, address)
+        try:
+            specs = [item["spec"] for item in json.loads(response.body)["items"]] if response.status == 200 else []
+        except (ValueError, LookupError, TypeError):
+            specs = []
+        return [
+            f"API version {spec['group']}/{spec['version']}"
+            for spec in specs
+            if spec.get("group") and _STABLE.fullmatch(spec["version"])
+        ]
+
+    _KINDS: t.ClassVar[dict[str, t.Callable[..., Problems]]] = {
+        "port": _observe_port,
+        "dns": _observe_dns,
+        "tokens": _observe_tokens,
+        "versions": _observe_versions,
+    }
+
+
+def _request_problem(host: str, port: int) -> str:
+    address: Address = {"scheme": "https", "host": host, "port": port}
+    try:
+        Server(url_of(address), context=tls.client_context(verify=False)).request(
+            "GET", "/healthz", timeout=PROBE_TIMEOUT
+        )
+    except (CredentialError, *REQUEST_ERRORS) as exc:
+        return describe_failure(exc)
+    return ""
+
+
+def _token_problem(kubeconfig: str, address: Address, token: str) -> str:
+    """kubeconfig: whose authority the server has to be of, because a token is sent to no other."""
+    try:
+        credentials = dataclasses.replace(read_credentials(kubeconfig), user=User())
+        server = credentials.at(url_of(address), credentials.certificate_name)
+        headers = header_lines({"Authorization": f"Bearer {token}"})
+        status = server.request("GET", "/api", headers=headers, timeout=PROBE_TIMEOUT).status
+    except (CredentialError, *REQUEST_ERRORS) as exc:
+        return describe_failure(exc)
+    return "" if status in (200, 403) else f"the API server answers {status}"
+
+
+def _dns_problem(server: str, name: str) -> str:
+    """One question for the addresses of a name, over UDP."""
+    question = b"".join(bytes([len(label)]) + label.encode("ascii") for label in name.rstrip(".").split("."))
+    identifier = os.urandom(2)
+    query = identifier + struct.pack(">HHHHH", 0x0100, 1, 0, 0, 0) + question + struct.pack(">BHH", 0, 1, 1)
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.settimeout(_DNS_SECONDS)
+            client.connect((server, _DNS_PORT))
+            client.send(query)
+            answer = client.recv(4096)
+    except OSError as exc:
+        return f"{server}: {exc}"
+    return "" if answer[:2] == identifier else f"{server}: it answers something else"

@@ -1,0 +1,45 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What an engine observes of a component besides its health: what the component is for. What worked before the change has to work after it."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..._engine.journal import Address, NodeObject, PlannedObservation
+
+_KUBELET_PORT = 10250
+_Field = t.Callable[[str], t.Any]
+
+
+def of_kubelet(before: _Field, after: _Field, node: NodeObject) -> list[PlannedObservation]:
+    """That each address of its Node shows a certificate at the kubelet's port, unless the change closes it, which is named in its plan; and that the
+    servers which it gives to pods for names answer.
+
+    before, after: read a field of the configuration by its name; None where it is not set.
+    """
+    port: PlannedObservation = {"kind": "port", "node": node, "before": _port(before), "after": _port(after)}
+    names: PlannedObservation = {"kind": "dns", "before": _name_servers(before), "after": _name_servers(after)}
+    return [*([] if after("enableServer") in (False, "false") else [port]), names]
+
+
+def _port(field: _Field) -> dict[str, t.Any]:
+    return {"port": int(field("port") or _KUBELET_PORT)}
+
+
+def _name_servers(field: _Field) -> dict[str, t.Any]:
+    servers = field("clusterDNS") or []
+    domain = field("clusterDomain") or "cluster.local"
+    return {
+        "servers": servers.split(",") if isinstance(servers, str) else list(servers),
+        "name": f"kubernetes.default.svc.{domain}",
+    }
+
+
+def of_api_server(before: Address, after: Address, kubeconfig: str) -> list[PlannedObservation]:
+    """That it accepts a token that a pod of its node has, and serves every stable version of the API. before, after: its own address. kubeconfig: of its
+    administrator."""
+    servers: PlannedObservation = {"before": {"server": before}, "after": {"server": after}, "kubeconfig": kubeconfig}
+    return [{**servers, "kind": "tokens"}, {**servers, "kind": "versions"}]

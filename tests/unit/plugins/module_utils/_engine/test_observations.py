@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a component is for: what worked before a change has to work after it, or the node rolls back."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import observations
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    ALARM,
+    COMMITTED,
+    ROLLED_BACK,
+    WAITING,
+    load_journal,
+    save_journal,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.observations import Observations
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import ApiResponse
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import Clock, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, kubeconfig, served_web
+
+OBSERVED = "the use of it"
+
+
+class Use:
+    """What a component is for in a test. problem: why it does not work; empty when it does. slow: how often it does not work yet."""
+
+    def __init__(self) -> None:
+        self.problem = ""
+        self.slow = 0
+        self.made = 0
+
+    def observe(self, *_arguments: t.Any) -> dict[str, str]:
+        self.made += 1
+        if self.slow:
+            self.slow -= 1
+            return {OBSERVED: "not yet"}
+        return {OBSERVED: self.problem}
+
+
+@pytest.fixture(name="use")
+def fixture_use(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> Use:
+    use = Use()
+    monkeypatch.setitem(Observations._KINDS, "use", use.observe)
+    node.prepare()
+    journal, _problem = load_journal(str(node.state))
+    assert journal is not None
+    journal["watch"]["observations"] = [{"kind": "use", "before": {}, "after": {}}]
+    save_journal(str(node.state), journal)
+    return use
+
+
+def test_what_works_after_the_change_is_committed(node: FakeNode, use: Use) -> None:
+    node.once(WAITING, lambda: setattr(use, "slow", 5))
+    result = node.run()
+    assert result["outcome"] == COMMITTED
+    assert result["proof"]["observed"] == [OBSERVED]
+    assert use.made == 7
+
+
+def test_what_is_lost_is_rolled_back_and_named(node: FakeNode, use: Use) -> None:
+    node.once(WAITING, lambda: setattr(use, "problem", "nothing answers"))
+    node.once("verifying", lambda: setattr(use, "problem", ""))
+    result = node.run()
+    assert result["outcome"] == ROLLED_BACK
+    assert result["reason"] == f"what worked before does not: {OBSERVED} (nothing answers)"
+
+
+def test_what_is_still_lost_after_the_rollback_is_an_alarm(node: FakeNode, use: Use) -> None:
+    node.once(WAITING, lambda: setattr(use, "problem", "nothing answers"))
+    result = node.run()
+    assert result["outcome"] == ALARM
+    assert "rolled back to the former files, but what worked before does not" in result["reason"]
+
+
+def test_what_did_not_work_before_is_named_and_no_reason(node: FakeNode, use: Use) -> None:
+    use.problem = "nothing answers"
+    result = node.run()
+    assert result["outcome"] == COMMITTED
+    unverified = f"whether it works: {OBSERVED} did not before the change either (nothing answers)"
+    assert unverified in result["proof"]["unverified"]
+
+
+# ---- how they are made ---------------------------------------------------------------------------------------------------
+
+
+def observe(
+    kind: str, parameters: Json, *, host: Host | None = None, node: Json | None = None
+) -> tuple[Observations, Json]:
+    """The observations of a journal with one of them, and what it finds before the change."""
+    planned = {
+        "kind": kind,
+        "before": parameters,
+        "after": parameters,
+        "node": {"name": "w1", "kubeconfig": "/k"},
+        "kubeconfig": "/admin",
+    }
+    journal: t.Any = {"phase": "prepared", "watch": {"observations": [planned]}}
+    clock = Clock()
+    made = Observations(journal, host or Host(), lambda *_arguments: (node, ""), clock, clock.sleep)
+    journal["before"] = {"observed": made.read_before()}
+    return made, dict(journal["before"]["observed"][kind])
+
+
+def test_each_address_of_a_node_shows_the_kubelets_certificate() -> None:
+    addresses = [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": "w1"}]
+    with served_web(tls=True) as web:
+        web.health_status = 401  # an answer
+        made, found = observe("port", {"port": web.port}, node={"status": {"addresses": addresses}})
+        assert found == {"the kubelet's server at 127.0.0.1": ""}
+        assert made.find_losses() == ""
+    assert "the kubelet's server at 127.0.0.1 (" in made.find_losses()
+
+
+def test_name_servers_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("127.0.0.1", 0))
+    monkeypatch.setattr(observations, "_DNS_PORT", server.getsockname()[1])
+    monkeypatch.setattr(observations, "_DNS_SECONDS", 0.5)
+    questions = []
+
+    def answer() -> None:
+        question, address = server.recvfrom(512)
+        questions.append(question)
+        server.sendto(question[:2] + b"\x81\x80" + question[4:], address)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    made, found = observe("dns", {"servers": ["127.0.0.1"], "name": "kubernetes.default.svc.cluster.local"})
+    thread.join()
+    server.close()
+    assert found == {"clusterDNS": ""}
+    assert b"\x0akubernetes\x07default\x03svc\x07cluster\x05local\x00\x00\x01\x00\x01" in questions[0]
+    assert made.find_losses().startswith("what worked before does not: clusterDNS (127.0.0.1: ")
+
+
+def test_kubelet_without_name_servers_has_none_to_observe() -> None:
+    assert observe("dns", {"servers": [], "name": "a"})[1] == {}
+
+
+def test_token_of_a_pod_is_still_accepted(tmp_path: Path) -> None:
+    with served_web() as web:
+        host = Host(kubelet_root=str(tmp_path), kubelet_conf=str(tmp_path / "kubelet.conf"))
+        (tmp_path / "kubelet.conf").write_text(kubeconfig(f"http://127.0.0.1:{web.port}"), encoding="utf-8")
+        token = tmp_path / "pods" / "uid" / "volumes" / "kubernetes.io~projected" / "kube-api-access-x" / "token"
+        token.parent.mkdir(parents=True)
+        token.write_text("issued\n", encoding="ascii")
+        made, found = observe("tokens", {"server": web.address}, host=host)
+        assert found == {"the token of a pod": ""}
+        assert web.headers[-1]["Authorization"] == "Bearer issued"
+        token.write_text("issued by the new one\n", encoding="ascii")
+        assert made.find_losses() == ""
+        assert web.headers[-1]["Authorization"] == "Bearer issued"
+        web.health_status = 401
+        assert made.find_losses() == "what worked before does not: the token of a pod (the API server answers 401)"
+
+
+def test_node_without_a_token_observes_none(tmp_path: Path, web: Web) -> None:
+    assert observe("tokens", {"server": web.address}, host=Host(kubelet_root=str(tmp_path)))[1] == {}
+
+
+def test_stable_versions_of_the_api_are_still_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    served = ["apps/v1", "batch/v1", "a.example/v1"]
+    specs = [("apps", "v1"), ("batch", "v1"), ("storage.k8s.io", "v1beta1"), ("", "v1")]
+
+    def respond(kubeconfig_path: str, path: str, at: t.Any) -> ApiResponse:
+        items = [{"spec": {"group": group, "version": version}} for group, version in specs]
+        groups = [{"versions": [{"groupVersion": name}]} for name in served]
+        return ApiResponse(200, json.dumps({"items": items, "groups": groups}).encode(), "", refused=False)
+
+    monkeypatch.setattr(observations, "api_request", respond)
+    made, found = observe("versions", {"server": {}})
+    assert found == {"API version apps/v1": "", "API version batch/v1": ""}
+    served.remove("apps/v1")
+    assert made.find_losses() == "what worked before does not: API version apps/v1 (it is not served)"
