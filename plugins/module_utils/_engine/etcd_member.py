@@ -199,9 +199,9 @@ class EtcdMember(t.NamedTuple):
         """What it could do before the change: what it could not do then is no part of the proof."""
         if not all("etcd" in self.watch[side] for side in SIDES):
             return {}
-        state: EtcdPreviousState = {"writes": None, "alarms": None, "members": None}
+        state: EtcdPreviousState = {"writes": None, "revision": None, "alarms": None, "members": None}
         try:
-            self._write("before")
+            state["revision"] = self._write("before")
             state["writes"] = True
         except EtcdError as exc:
             # That there is no leader for a moment is no property of the member.
@@ -279,6 +279,9 @@ class EtcdMember(t.NamedTuple):
                 add_unverified(self.journal, f"whether this member takes writes: {exc}, as before the change")
                 return None
             return failure
+        known = former.get("revision") or 0
+        if proof["revision"] < known:
+            return f"etcd has other data than before: it is at revision {proof['revision']}, and was at {known}"
         return None
 
     def _has_alarm(self) -> bool:

@@ -139,10 +139,11 @@ class EtcdClient(_EtcdAddress, total=False):
 
 
 class EtcdPreviousState(t.TypedDict):
-    """The state of a member before the change. writes: whether it accepted a write; None when it did not respond. alarms: None when they are
-    not known."""
+    """The state of a member before the change. writes: whether it accepted a write; None when it did not respond. revision: of that write; None
+    without it. alarms: None when they are not known."""
 
     writes: bool | None
+    revision: int | None
     alarms: list[str] | None
     members: list[str] | None  # IDs; None when they are not known
 

@@ -37,7 +37,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     etcd_change.refuse_small_requests(plan.before, plan.after)
     _refuse_no_clients(plan)
     node.unverified.extend(_unverified_api_server(pod))
-    warnings = _refuse_moved_data(pod, plan, node)
+    warnings = [*_refuse_moved_data(pod, plan, node), *_refuse_detached_data(pod, plan, node)]
     if not is_running(pod, node):
         return warnings  # it is stopped already, and responds to nothing
     cluster, failure = retry_until_ready(lambda: _read_cluster(plan.before), _is_without_risks, node)
@@ -183,6 +183,40 @@ def _refuse_moved_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPla
     return [
         f"{pod.name} on {os.uname().nodename} does not run, and starts over other data with this change ({'; '.join(moved)})"
     ]
+
+
+def _refuse_detached_data(
+    pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext
+) -> list[str]:
+    """Refuse to restart a member whose data on the node are not those that it has open, unless it is forced: it would find an empty directory, and make
+    an empty cluster. Behind an unmounted disk that was committed (1.37.2)."""
+    process = static_pods.running_process(pod, node.host)
+    files = ComponentFiles(plan.before)
+    paths = [path for path in (etcd_change.setting(plan.before, flag) for flag in _DATA_FLAGS) if path]
+    found = [
+        f"{on_node} on {os.uname().nodename} is not what the running etcd has open as {path}, such as behind an unmounted disk"
+        for path in (f"{path}{below}" for path in paths for below in ("", "/member"))
+        if process
+        and (on_node := _data_directory(files, path))
+        and _is_detached(on_node, f"{node.host.proc}/{process.pid}/root{path}")
+    ]
+    if found and not node.force:
+        raise Refusal(
+            f"refused before anything was written: {found[0]}. A restarted member would begin with other data. Bring the directory back."
+        )
+    return [f"forced: {problem}" for problem in found]
+
+
+def _is_detached(on_node: str, in_container: str) -> bool:
+    """Whether the node has another directory, or none, where a container has one."""
+    try:
+        seen = os.stat(in_container)
+    except OSError:
+        return False
+    try:
+        return not os.path.samestat(seen, os.stat(on_node))
+    except OSError:
+        return True
 
 
 def refuse_files_among_data(pod: static_pods.StaticPod, paths: t.Iterable[str]) -> None:

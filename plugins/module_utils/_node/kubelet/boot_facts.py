@@ -45,10 +45,10 @@ def lost_files(paths: t.Iterable[str], host: Host, run: Run) -> LostFiles:
     mountinfo = _read_text(os.path.join(host.proc, "1", "mountinfo"))
     mounts = {path: mount for path in paths if (mount := reboot.mount_of(os.path.realpath(path), mountinfo))}
     points = {mount.point for mount in mounts.values() if not mount.is_volatile}
-    by_hand = {point for point in points if not _has_unit(point, run)}
+    unconfigured = {point for point in points if not _has_unit(point, run)}
     return LostFiles(
         {path: mount.point for path, mount in mounts.items() if mount.is_volatile},
-        {path: mount.point for path, mount in mounts.items() if mount.point in by_hand},
+        {path: mount.point for path, mount in mounts.items() if mount.point in unconfigured},
     )
 
 

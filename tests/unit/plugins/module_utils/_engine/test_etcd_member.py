@@ -71,6 +71,15 @@ def test_a_write_through_the_changed_member_is_verified_and_leaves_nothing(
     assert other.requests == ["/v3/maintenance/status"]
 
 
+def test_member_that_begins_with_other_data_is_rolled_back(
+    node: FakeNode, client: dict[str, str], member: FakeEtcd
+) -> None:
+    member.revision = 500
+    result = change(node, client, lambda: setattr(member, "revision", 2))
+    assert result["outcome"] == ROLLED_BACK
+    assert "etcd has other data than before: it is at revision 4, and was at 502" in result["reason"]
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

@@ -157,6 +157,28 @@ def test_a_member_whose_logs_are_elsewhere_runs_all_the_same(site: Site, etcd_po
         site.check_volume(etcd_pod)
 
 
+def test_member_whose_data_were_unmounted_is_not_restarted(site: Site, etcd_pod: static_pods.StaticPod) -> None:
+    """Its container still has the disk, and a new one would begin with an empty directory."""
+    site.start(etcd_pod)
+    opened = site.root / "proc" / "100" / "root"
+    opened.joinpath(*site.data.parent.parts[1:]).mkdir(parents=True)
+    opened.joinpath(*site.data.parts[1:]).symlink_to(site.data)
+    assert "such as behind" not in " ".join(site.check(etcd_pod, snapshot_count=5000))
+    site.data.rename(site.root / "unmounted")
+    opened.joinpath(*site.data.parts[1:]).unlink()
+    opened.joinpath(*site.data.parts[1:]).symlink_to(site.root / "unmounted")
+    for make in (lambda: None, site.data.mkdir):
+        make()
+        with pytest.raises(Refusal, match=r"is not what the running etcd has open as .*Bring the directory back"):
+            site.check(etcd_pod, snapshot_count=5000)
+    (site.root / "unmounted" / "member").rename(site.data / "member")
+    site.force = True
+    assert any(
+        warning.startswith("forced: ") and "not what the running" in warning
+        for warning in site.check(etcd_pod, snapshot_count=5000)
+    )
+
+
 def test_a_member_that_cannot_be_matched_is_not_taken_for_a_stopped_one(
     site: Site, etcd_pod: static_pods.StaticPod
 ) -> None:

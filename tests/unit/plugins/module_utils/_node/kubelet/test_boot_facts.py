@@ -68,7 +68,7 @@ def test_files_behind_links_are_where_they_lead(host: Host, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("fragment", "is_named"), [("", True), ("/run/systemd/generator/disk.mount", False), (None, False)]
 )
-def test_mount_by_hand_is_named(host: Host, tmp_path: Path, fragment: str | None, is_named: bool) -> None:
+def test_mount_unconfigured_is_named(host: Host, tmp_path: Path, fragment: str | None, is_named: bool) -> None:
     disk = tmp_path / "disk"
     write(tmp_path / "proc" / "1" / "mountinfo", f"23 22 8:1 / {disk} rw - ext4 /dev/vdb rw\n")
     path = str(disk / "ca.crt")

@@ -68,10 +68,10 @@ def test_kubelet_that_swap_keeps_from_starting_is_not_restarted(config: dict[str
 
 def test_swap_that_is_otherwise_after_the_next_boot_is_a_warning() -> None:
     limited = {"failSwapOn": False, "memorySwap": {"swapBehavior": "LimitedSwap"}}
-    by_hand, at_boot = BootFacts(swap_on=True), BootFacts(swap_at_boot=True)
-    (lost,) = reboot.swap_warnings(settings(), settings(**limited), by_hand)
+    unconfigured, at_boot = BootFacts(swap_on=True), BootFacts(swap_at_boot=True)
+    (lost,) = reboot.swap_warnings(settings(), settings(**limited), unconfigured)
     assert "pods have none after the next boot" in lost
-    assert reboot.swap_warnings(settings(**limited), settings(**limited), by_hand) == []
+    assert reboot.swap_warnings(settings(**limited), settings(**limited), unconfigured) == []
     assert reboot.swap_warnings(settings(), settings(**limited), at_boot) == []
     (down,) = reboot.swap_warnings(settings(), settings(maxPods=50), at_boot)
     assert "would not start after the next boot" in down
