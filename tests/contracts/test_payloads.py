@@ -20,7 +20,7 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
     "kubeadm_config_check": 250,
-    "kubelet": 230,
+    "kubelet": 237,
     "kubelet_info": 132,
     "node_image": 73,
     "node_transaction": 26,

@@ -9,8 +9,9 @@ import os
 import typing as t
 from pathlib import Path
 
+import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import kubelet_steps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import kubelet_steps, kubelet_watch
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import StepRunner
@@ -56,7 +57,8 @@ class Node:
 
     @property
     def host(self) -> Host:
-        return Host(proc=str(self.proc))
+        logs, links = (str(self.root / name) for name in ("pod_logs", "container_logs"))
+        return Host(proc=str(self.proc), pod_logs=logs, container_logs=links)
 
     def serve_health(self, port: int, *, inode: int = INODE) -> None:
         """Have its health port served, with its own inode by itself."""
@@ -79,10 +81,14 @@ class Node:
         """Have the kubelet keep its state in a directory of ours."""
         root_dir = self.root / "root_dir"
         root_dir.mkdir()
-        self.extra.write_text(f"KUBELET_EXTRA_ARGS=--hostname-override=W1 --root-dir={root_dir}\n", encoding="utf-8")
-        process = self.root / "proc/7/cmdline"
-        process.write_text(f"{process.read_text(encoding='utf-8')}--root-dir={root_dir}\0", encoding="utf-8")
+        self.add_flag(f"--root-dir={root_dir}")
         return root_dir
+
+    def add_flag(self, flag: str) -> None:
+        """Have the kubelet started with one flag more."""
+        self.extra.write_text(f"{self.extra.read_text(encoding='utf-8').rstrip()} {flag}\n", encoding="utf-8")
+        process = self.root / "proc/7/cmdline"
+        process.write_text(f"{process.read_text(encoding='utf-8')}{flag}\0", encoding="utf-8")
 
     def write(self, name: str, text: str) -> Path:
         path = self.root / name
@@ -109,3 +115,12 @@ class Node:
             kubelets.parameters(**given), diff=True, run=self.run, host=self.host, ready_timeout=0
         )
         return StepRunner(steps, dry=dry)
+
+
+def plan_with(node: Node, monkeypatch: pytest.MonkeyPatch, **given: t.Any) -> list[str]:
+    """The warnings of a change of a kubelet that works."""
+    monkeypatch.setattr(kubelet_watch, "read_problem", lambda *_arguments: ("", []))
+    steps = node.steps(dry=True, **{"config": {"maxPods": 50}, **given})
+    with steps.session():
+        steps.read()
+        return list(steps.plan().warnings)

@@ -60,14 +60,18 @@ def _read(root: str, path: str) -> str | None:
         return None
 
 
+def certificate_directory(arguments: t.Sequence[str]) -> str:
+    """Where a kubelet with this command line keeps the certificates that it makes or requests, wherever its --root-dir is."""
+    return flags.last_value(arguments, "cert-dir") or _CERT_DIR
+
+
 def joined_at(arguments: t.Sequence[str], root: str = "/") -> float:
     """When the node of a kubelet with this command line was joined, in seconds since 1970; 0.0 when that is not known.
 
     A rotation adds a client certificate beside the older ones, so the oldest one is from that time. Removing old ones does not write the
     kubelet's kubeconfig again, which kubeadm join does: the earlier of the two counts.
     """
-    directory = flags.last_value(arguments, "cert-dir") or _CERT_DIR
-    pattern = os.path.join(root, directory.lstrip("/"), "kubelet-client-[0-9]*.pem")
+    pattern = os.path.join(root, certificate_directory(arguments).lstrip("/"), "kubelet-client-[0-9]*.pem")
     with contextlib.suppress(OSError, ValueError):  # ValueError: without any certificate
         oldest = min(os.stat(path).st_mtime for path in glob.glob(pattern))
         return min(oldest, os.stat(os.path.join(root, kubeconfig_of(arguments).lstrip("/"))).st_mtime)

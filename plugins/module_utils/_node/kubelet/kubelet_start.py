@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Whether a kubelet finds what it needs when it is restarted: its container runtime, its credential, which a running one has in
-memory, the files that its settings name, and our fragment."""
+memory, and our fragment."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ import typing as t
 from ..._engine.engine_errors import CredentialError
 from ..._engine.files import open_to_read
 from ..._engine.kubeconfig import load_config, naming_kubeconfig, read_credentials, select_context
+from ..._engine.node import Host
 from ..._plan.common.errors import KubeadmError, Refusal
-from ..._plan.kubelet.config import Settings, sets_field
+from ..._plan.kubelet.config import Settings
 from ..._plan.kubelet.plan import KubeletPlan
 from ..._plan.kubernetes import flags
 from ..._plan.transaction import messages
 from ..runtime.container_runtime import runtime_at
 from ..static_pod.certificate_pairs import pair_problem, time_problem
 from ..transaction.state import Run
+from .kubelet_files import require_files
 from .kubelet_reader import runtime_endpoint
 from .kubelet_units import KubeletUnit
 
@@ -31,31 +33,28 @@ _KUBECONFIG_FILES = {
     "client-key": b"PRIVATE KEY-----",
     "tokenFile": b"",
 }
-# What a kubelet opens when it starts, most of it after the point at which a rehearsal ends. Flags that are no fields are found by their names.
-_OPENED_AT_START = (
-    ("containerRuntimeEndpoint",),
-    ("imageServiceEndpoint",),
-    ("authentication", "x509", "clientCAFile"),
-    ("tlsCertFile",),
-    ("tlsPrivateKeyFile",),
-    ("imageCredentialProviderConfig",),
-    ("imageCredentialProviderBinDir",),
-)
-# What it reads for each pod: without it a kubelet is healthy, and starts no pod.
-_OPENED_FOR_PODS = (("resolvConf",),)
-_SOCKET = "unix://"
 
 
 def check_start(
-    unit: KubeletUnit, plan: KubeletPlan, problem: str, *, run: Run, ready_timeout: float, force: bool
+    unit: KubeletUnit, plan: KubeletPlan, problem: str, *, run: Run, host: Host, ready_timeout: float, force: bool
 ) -> list[str]:
     """Warnings about what the kubelet needs when it starts again. problem: of one that does not work, which is repaired. Raises Refusal where one that
     works would not find it."""
+    disabled = _warn_about_disabled(unit)
     if problem:
-        return [messages.repair_message(problem)]
-    files = require_files(unit, plan.after.settings, force=force)
+        return [messages.repair_message(problem), *disabled]
+    files = require_files(unit, plan.after, host, force=force)
     require_runtime(unit, plan.after.settings, run, ready_timeout)
-    return [*require_credential(unit), *files]
+    return [*require_credential(unit), *files, *disabled]
+
+
+def _warn_about_disabled(unit: KubeletUnit) -> list[str]:
+    if not unit.is_disabled:
+        return []
+    return [
+        f"kubelet on {unit.node_name}: its unit is disabled, so the next boot of the node starts no kubelet unless another unit does. Run systemctl"
+        " enable kubelet."
+    ]
 
 
 def require_runtime(unit: KubeletUnit, settings: Settings, run: Run, ready_timeout: float) -> None:
@@ -140,39 +139,6 @@ def _require_content(path: str | None, marker: bytes) -> None:
         with open_to_read(path) as stream:
             if marker not in stream.read():
                 raise _WrongContent(f"{path} holds no {'key' if b'KEY' in marker else 'certificate'}")
-
-
-def require_files(unit: KubeletUnit, settings: Settings, *, force: bool) -> list[str]:
-    """Refuse to restart a kubelet that works and would not find a file that these settings name: a rollback would not start it either. With force,
-    warn. A relative path is not checked."""
-    problems = [
-        f"{'; '.join(missing)}. {consequence}"
-        for fields, consequence in (
-            (_OPENED_AT_START, "It would not start again without it."),
-            (_OPENED_FOR_PODS, "It would be healthy, and start no pod."),
-        )
-        if (missing := _missing_files(fields, settings))
-    ]
-    if not problems:
-        return []
-    finding = f"kubelet on {unit.node_name}: {' '.join(problems)}"
-    if force:
-        return [f"forced: {finding}"]
-    raise Refusal(f"{finding} Nothing was changed. Bring it back, or name another one; force: true changes it anyway.")
-
-
-def _missing_files(fields: t.Iterable[tuple[str, ...]], settings: Settings) -> list[str]:
-    values = {path: str(settings.field(path) or "").removeprefix(_SOCKET) for path in fields}
-    return [
-        f"{_setting_name(path, settings)} names {value}, which does not exist"
-        for path, value in values.items()
-        if os.path.isabs(value) and not os.path.exists(value)
-    ]
-
-
-def _setting_name(path: tuple[str, ...], settings: Settings) -> str:
-    """The name of what sets a field: the flag, or else the field itself."""
-    return next((f"--{flag.name}" for flag in settings.command_flags if sets_field(flag.name, path)), ".".join(path))
 
 
 def refuse_unread_directory(arguments: t.Sequence[str]) -> None:

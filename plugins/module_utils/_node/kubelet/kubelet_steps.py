@@ -97,6 +97,7 @@ class KubeletSteps(TransactionSteps[Desired]):
                 plan,
                 self._problem,
                 run=self._run,
+                host=self._host,
                 ready_timeout=self._ready_timeout,
                 force=self._desired.force,
             ),

@@ -28,7 +28,7 @@ _STRONGER_UNITS = (f"/etc/systemd/system/{KUBELET_UNIT}", f"/run/systemd/system/
 class UnitFiles:
     """The unit as systemd loaded it, its own file first. environment: its EnvironmentFiles, None for one that does not exist.
 
-    host: the name of the machine. command: what the unit starts. pid: of the process; None when there is none.
+    host: the name of the machine. command: what the unit starts. pid: of the process; None when there is none. is_disabled: whether no boot starts it.
     """
 
     unit: tuple[TextFile, ...]
@@ -36,6 +36,7 @@ class UnitFiles:
     host: str
     command: list[str]
     pid: int | None
+    is_disabled: bool
 
 
 def read_unit_files(run: Run) -> UnitFiles:
@@ -47,11 +48,12 @@ def read_unit_files(run: Run) -> UnitFiles:
     environment = {path: _read_text_version(path) for path in paths}
     texts = {path: version.text if version else None for path, version in environment.items()}
     command = read_service(unit, texts, name).command
-    return UnitFiles(tuple(unit), environment, name, command, int(properties["MainPID"] or 0) or None)
+    pid = int(properties["MainPID"] or 0) or None
+    return UnitFiles(tuple(unit), environment, name, command, pid, properties["UnitFileState"] == "disabled")
 
 
 def _read_properties(run: Run) -> dict[str, str]:
-    names = ("LoadState", "FragmentPath", "DropInPaths", "MainPID", "NeedDaemonReload")
+    names = ("LoadState", "FragmentPath", "DropInPaths", "MainPID", "NeedDaemonReload", "UnitFileState")
     status, output, error = run(["systemctl", "show", f"--property={','.join(names)}", KUBELET_UNIT])
     properties = {**dict.fromkeys(names, ""), **dict(line.split("=", 1) for line in output.splitlines() if "=" in line)}
     if status != 0 or properties["LoadState"] != "loaded":

@@ -48,7 +48,7 @@ class KubeletUnit:
     """The kubelet of a node.
 
     state: what a plan is made from. layout: the settings and command line of its files. pid: of its process; None when it is down. cluster: the one that it
-    belongs to.
+    belongs to. is_disabled: whether no boot starts it.
     """
 
     state: State
@@ -56,6 +56,7 @@ class KubeletUnit:
     pid: int | None
     node_name: str
     cluster: ClusterIdentity
+    is_disabled: bool = False
 
     @property
     def binary(self) -> str:
@@ -132,7 +133,7 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
     # The running process counts. Its files are read as it sees them.
     root = os.path.join(host.proc, str(pid), "root") if state.running else "/"
     cluster = read_identity(state.running or command, root=root)
-    return KubeletUnit(state, state.layout(), pid, registered_name(command), cluster)
+    return KubeletUnit(state, state.layout(), pid, registered_name(command), cluster, files.is_disabled)
 
 
 def unread_files(unit: KubeletUnit, host: Host) -> list[str]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A kubelet that would not find its credential, or a file that its settings name, is not restarted."""
+"""A kubelet that would not find its credential or its container runtime is not restarted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import Node
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import Node, plan_with
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
 
@@ -156,73 +156,20 @@ def test_crashed_kubelet_without_its_certificate_may_be_repaired(node: Node) -> 
         assert len(steps.plan().warnings) == 1
 
 
-# ---- files that settings name ----------------------------------------------------------------------------------------
+# ---- the next boot ------------------------------------------------------------------------------------------------------
 
 
-def plan_with(node: Node, monkeypatch: pytest.MonkeyPatch, **given: t.Any) -> list[str]:
-    """The warnings of a change of a kubelet that works."""
-    monkeypatch.setattr(kubelet_watch, "read_problem", lambda *_arguments: ("", []))
-    steps = node.steps(dry=True, **{"config": {"maxPods": 50}, **given})
-    with steps.session():
-        steps.read()
-        return list(steps.plan().warnings)
-
-
-SETTINGS = {
-    "client CA": ("authentication: {x509: {clientCAFile: %s}}", "authentication.x509.clientCAFile"),
-    "serving certificate": ("tlsCertFile: %s", "tlsCertFile"),
-    "serving key": ("tlsPrivateKeyFile: %s", "tlsPrivateKeyFile"),
-    "runtime": ("containerRuntimeEndpoint: unix://%s", "containerRuntimeEndpoint"),
-}
-
-
-@pytest.mark.parametrize(("text", "name"), SETTINGS.values(), ids=SETTINGS)
-def test_kubelet_without_a_file_of_its_settings_is_not_restarted(
-    node: Node, monkeypatch: pytest.MonkeyPatch, text: str, name: str
-) -> None:
-    path = node.root / "named"
-    node.main.write_text(node.main.read_text(encoding="utf-8") + text % path + "\n", encoding="utf-8")
-    with pytest.raises(Refusal) as refusal:
-        plan_with(node, monkeypatch)
-    finding = f"kubelet on w1: {name} names {path}, which does not exist. It would not start again without it."
-    advice = "Nothing was changed. Bring it back, or name another one; force: true changes it anyway."
-    assert str(refusal.value) == f"{finding} {advice}"
-    assert plan_with(node, monkeypatch, force=True) == [f"forced: {finding}"]
-    path.touch()
-    assert plan_with(node, monkeypatch) == []
-
-
-def test_kubelet_without_the_resolv_conf_of_its_pods_is_not_restarted(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = node.root / "resolv.conf"
-    with pytest.raises(Refusal, match=rf"resolvConf names {path}, which .* It would be healthy, and start no pod\."):
-        plan_with(node, monkeypatch, config={"resolvConf": str(path)})
-    path.touch()
-    assert plan_with(node, monkeypatch, config={"resolvConf": str(path)}) == []
-
-
-@pytest.mark.parametrize("flag", ["image-credential-provider-config", "image-credential-provider-bin-dir"])
-def test_kubelet_without_a_file_of_its_flags_is_not_restarted(
-    node: Node, monkeypatch: pytest.MonkeyPatch, flag: str
-) -> None:
-    path = node.root / "named"
-    node.extra.write_text(f"KUBELET_EXTRA_ARGS=--hostname-override=W1 --{flag}={path}\n", encoding="utf-8")
-    process = node.root / "proc/7/cmdline"
-    process.write_text(f"{process.read_text(encoding='utf-8')}--{flag}={path}\0", encoding="utf-8")
-    with pytest.raises(Refusal, match=f"--{flag} names {path}, which does not exist"):
-        plan_with(node, monkeypatch)
-    path.touch()
-    assert plan_with(node, monkeypatch) == []
-
-
-def test_crashed_kubelet_without_a_file_of_its_settings_may_be_repaired(node: Node) -> None:
-    node.main.write_text(node.main.read_text(encoding="utf-8") + "tlsCertFile: /none/x\n", encoding="utf-8")
-    node.crash("E1 command failed\n")
-    steps = node.steps(dry=True, config={"maxPods": 50})
-    with steps.session():
-        steps.read()
-        assert len(steps.plan().warnings) == 1
+@pytest.mark.parametrize(("state", "count"), [("disabled", 1), ("enabled", 0), ("static", 0), ("", 0)])
+def test_disabled_unit_is_a_warning(node: Node, monkeypatch: pytest.MonkeyPatch, state: str, count: int) -> None:
+    node.properties["UnitFileState"] = state
+    warnings = plan_with(node, monkeypatch)
+    assert len(warnings) == count
+    assert all(
+        "kubelet on w1: its unit is disabled, so the next boot of the node starts no kubelet" in each
+        for each in warnings
+    )
+    (call,) = [call for call in node.calls if call.startswith("systemctl show") and "FragmentPath" in call]
+    assert "UnitFileState" in call
 
 
 # ---- settings with which the node is of no use -------------------------------------------------------------------------
