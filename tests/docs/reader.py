@@ -151,8 +151,8 @@ class Reader:
 
     def revert(self) -> None:
         """Remove the objects of the page, and revert what it set, as a user does."""
-        # An account of the page may be among its objects.
-        self.environment.pop("K8S_AUTH_KUBECONFIG", None)
+        # An account of the page may be among its objects, so the administrator of the lab does it.
+        self.environment["K8S_AUTH_KUBECONFIG"] = str(self.directory / ".kube" / "config")
         if (self.directory / "objects.yml").exists():
             self.run("kubectl", "delete", "--ignore-not-found", "--filename=objects.yml")
         for prefix, (playbook, variables) in ABSENT.items():

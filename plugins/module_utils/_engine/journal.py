@@ -176,20 +176,14 @@ class Instance(_Process, total=False):
     containers: t.Sequence[str]
 
 
+# Something that a component is for. kind: of those that the engine knows. before, after: what differs between the two sides. node: whose addresses are
+# meant. kubeconfig: of who may list the API's versions.
+PlannedObservation = t.Mapping[str, t.Any]
+
+
 class _BothSides(t.TypedDict):
     before: Instance
     after: Instance
-
-
-class PlannedObservation(t.TypedDict, total=False):
-    """Something that a component is for. kind: of those that the engine knows. before, after: what differs between the two sides. node: whose addresses are
-    meant. kubeconfig: of who may list the API's versions."""
-
-    kind: str
-    before: t.Mapping[str, t.Any]
-    after: t.Mapping[str, t.Any]
-    node: NodeObject
-    kubeconfig: str
 
 
 class Watch(_BothSides, total=False):

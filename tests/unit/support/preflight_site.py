@@ -85,8 +85,13 @@ class Site:
         )
 
     def check(self, pod: static_pods.StaticPod, **args: t.Any) -> tuple[str, ...]:
-        """The preflight of a change of some arguments: its warnings."""
-        return preflight.check(pod, self.plan(pod, **args), self.node)
+        """The preflight of a change of some arguments: its warnings, without the one that every restart of an API server has."""
+        return self.check_plan(pod, self.plan(pod, **args))
+
+    def check_plan(self, pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan) -> tuple[str, ...]:
+        """The same of any change."""
+        found = preflight.check(pod, plan, self.node)
+        return tuple(warning for warning in found if " will be away for about " not in warning)
 
     def unverified(self, pod: static_pods.StaticPod, **args: t.Any) -> list[str]:
         """What the same could not verify."""

@@ -61,7 +61,7 @@ def lost_files_warnings(lost: LostFiles) -> list[str]:
 
 
 def _has_unit(point: str, run: Run) -> bool:
-    """Whether a boot mounts it; of a mount by hand systemd has a unit without a file."""
+    """Whether a boot mounts it; of one that was mounted manually systemd has a unit without a file."""
     rc, stdout, _stderr = run(["systemctl", "show", "--property=FragmentPath", "--value", "--", point])
     return rc != 0 or bool(stdout.strip())
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import typing as t
 
-from ..._engine.journal import Address, NodeObject, PlannedObservation
-
 _KUBELET_PORT = 10250
 _Field = t.Callable[[str], t.Any]
+_Json = t.Mapping[str, t.Any]
 
 
-def of_kubelet(before: _Field, after: _Field, node: NodeObject) -> list[PlannedObservation]:
+def of_kubelet(before: _Field, after: _Field, node: _Json) -> list[dict[str, t.Any]]:
     """That each address of its Node shows a certificate at the kubelet's port, unless the change closes it, which is named in its plan; and that the
     servers which it gives to pods for names answer.
 
-    before, after: read a field of the configuration by its name; None where it is not set.
+    before, after: read a field of the configuration by its name; None where it is not set. node: its name and the kubeconfig to read it with. Returns what a
+    journal holds as observations.
     """
-    port: PlannedObservation = {"kind": "port", "node": node, "before": _port(before), "after": _port(after)}
-    names: PlannedObservation = {"kind": "dns", "before": _name_servers(before), "after": _name_servers(after)}
+    port = {"kind": "port", "node": node, "before": _port(before), "after": _port(after)}
+    names = {"kind": "dns", "before": _name_servers(before), "after": _name_servers(after)}
     return [*([] if after("enableServer") in (False, "false") else [port]), names]
 
 
@@ -38,8 +38,8 @@ def _name_servers(field: _Field) -> dict[str, t.Any]:
     }
 
 
-def of_api_server(before: Address, after: Address, kubeconfig: str) -> list[PlannedObservation]:
+def of_api_server(before: _Json, after: _Json, kubeconfig: str) -> list[dict[str, t.Any]]:
     """That it accepts a token that a pod of its node has, and serves every stable version of the API. before, after: its own address. kubeconfig: of its
     administrator."""
-    servers: PlannedObservation = {"before": {"server": before}, "after": {"server": after}, "kubeconfig": kubeconfig}
+    servers = {"before": {"server": before}, "after": {"server": after}, "kubeconfig": kubeconfig}
     return [{**servers, "kind": "tokens"}, {**servers, "kind": "versions"}]

@@ -344,7 +344,7 @@ def test_request_that_ends_other_pods_is_a_warning(site: Site, monkeypatch: pyte
     other = {**CRITICAL, "metadata": {"name": "web"}, "spec": {**CRITICAL["spec"], "priority": 0}}
     serve_node(monkeypatch, other)
     pod, plan = with_memory(site, "3500Mi")
-    (warning,) = preflight.check(pod, plan, site.node)
+    (warning,) = site.check_plan(pod, plan)
     assert "requests more memory than is free, so its kubelet ends other pods" in warning
     pod, plan = (
         site.pod(pod.name, samples.with_command()),
@@ -353,7 +353,7 @@ def test_request_that_ends_other_pods_is_a_warning(site: Site, monkeypatch: pyte
             static_pod.State(pod.manifest, {}, {}),
         ),
     )
-    assert preflight.check(pod, plan, site.node) == ()
+    assert site.check_plan(pod, plan) == ()
 
 
 def test_request_is_not_verified_where_the_node_cannot_be_read(site: Site) -> None:
@@ -395,7 +395,7 @@ def test_removed_file_does_not_stop_what_mends_it(site: Site, monkeypatch: pytes
     assert site.check(pod, **{WEBHOOK: None}) == ()
     given = samples.desired(name=pod.name, args={"v": 4}, files=[samples.file(str(place), "x")])
     plan = static_pod.plan(given, static_pod.State(pod.manifest, {}, {str(place): None}))
-    assert preflight.check(pod, plan, site.node) == ()
+    assert site.check_plan(pod, plan) == ()
     place.write_text("x", encoding="ascii")
     assert site.check(pod, v=4) == ()
 
