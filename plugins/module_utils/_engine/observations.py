@@ -74,12 +74,15 @@ class Observations:
             self.sleep(POLL_SECONDS)
 
     def record_failures(self) -> None:
-        """Record what is no part of the proof, because it did not work before the change either."""
-        for problems in self._before().values():
-            for observed, problem in problems.items():
-                if problem:
+        """Record what is no part of the proof, because it does not work and did not before the change either."""
+        side = SIDE_BY_PHASE[self.journal["phase"]]
+        for each in self._planned():
+            failed = [name for name, problem in self._before().get(each["kind"], {}).items() if problem]
+            problems = self._observe(each, side, failed) if failed else {}
+            for name, problem in problems.items():
+                if problem and name in failed:
                     add_unverified(
-                        self.journal, f"whether it works: {observed} did not before the change either ({problem})"
+                        self.journal, f"whether it works: {name} did not before the change either ({problem})"
                     )
 
     def complete(self, proof: Json | None) -> Json | None:

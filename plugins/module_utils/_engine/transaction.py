@@ -195,8 +195,9 @@ class Engine:
         self.journal["unverified"] = []
         for text in (*self.journal["watch"].get("unverified", ()), *self.journal["before"].get("unverified", ())):
             add_unverified(self.journal, text)
+        failure = self.watcher.verify() or self.observations.find_losses() or None
         self.observations.record_failures()
-        return self.watcher.verify() or self.observations.find_losses() or None
+        return failure
 
     def _confirm(self) -> None:
         failure, observation = self.waiter.wait_until_confirmed()

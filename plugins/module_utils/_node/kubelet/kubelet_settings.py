@@ -50,7 +50,11 @@ def check_settings(unit: KubeletUnit, plan: KubeletPlan, host: Host, run: Run, *
         *(f"forced: {problem}" for problem in found),
         *(
             f"kubelet on {unit.node_name}: {warning}"
-            for warning in (*warnings, *reboot.swap_warnings(before, after, facts))
+            for warning in (
+                *warnings,
+                *reboot.swap_warnings(before, after, facts),
+                *reboot.cgroup_warnings(before, after),
+            )
         ),
         *notable_settings.warnings(KUBELET_NAME, before.field_named, after.field_named),
     ]

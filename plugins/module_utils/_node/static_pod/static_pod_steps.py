@@ -171,7 +171,9 @@ class StaticPodSteps(TransactionSteps[Desired]):
         verdict = programs.rehearse(
             observed.pod, plan, run=self._run, runtime=runtime, clock=time.monotonic, host=observed.host
         )
-        return self._with_reverts(verdict, observed.previous, plan.operations)
+        named = {("files", entry.path) for entry in self._desired.files}
+        changes = [each for each in plan.operations if (each.field, each.key) not in named]
+        return self._with_reverts(verdict, observed.previous, changes)
 
     def apply(self, observed: Observed, plan: StaticPodPlan) -> None:
         """Hand the change to the node's engine."""

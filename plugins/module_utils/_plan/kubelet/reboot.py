@@ -28,6 +28,8 @@ _PARAMETERS = {
 }
 _OF_KERNEL = {"panic": "kernel.panic"}  # arguments of the kernel with a name of their own
 _LINE = re.compile(r"-?\s*(?P<name>[^\s=]+)\s*=\s*(?P<value>.*?)\s*")
+_CGROUPS = ("kubeReservedCgroup", "systemReservedCgroup")
+_MADE_AT_BOOT = ("system", "system.slice")
 _VOLATILE = ("tmpfs ", "ramfs ")
 
 
@@ -105,6 +107,16 @@ def swap_warnings(before: Settings, after: Settings, facts: BootFacts) -> list[s
             "swap is on in this boot only: /etc/fstab has none, so pods have none after the next boot (memorySwap.swapBehavior)"
         ]
     return []
+
+
+def cgroup_warnings(before: Settings, after: Settings) -> list[str]:
+    """New cgroups for what is reserved, which a kubelet does not make: one that was made manually was gone after a boot, and the kubelet crashed (1.37.2)."""
+    new = {name: after.field_named(name) for name in _CGROUPS if after.field_named(name) != before.field_named(name)}
+    return [
+        f"{name} {cgroup}: the kubelet does not start where this cgroup is missing, so a unit of systemd has to make it at each boot"
+        for name, cgroup in new.items()
+        if cgroup and str(cgroup).strip("/") not in _MADE_AT_BOOT
+    ]
 
 
 def _is_true(value: t.Any) -> bool:

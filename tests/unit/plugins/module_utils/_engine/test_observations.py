@@ -89,6 +89,14 @@ def test_what_did_not_work_before_is_named_and_no_reason(node: FakeNode, use: Us
     assert unverified in result["proof"]["unverified"]
 
 
+def test_what_a_repair_brings_back_is_verified(node: FakeNode, use: Use) -> None:
+    use.problem = "nothing answers"
+    node.once(WAITING, lambda: setattr(use, "problem", ""))
+    result = node.run()
+    assert result["outcome"] == COMMITTED
+    assert not [text for text in result["proof"]["unverified"] if OBSERVED in text]
+
+
 # ---- how they are made ---------------------------------------------------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import kubelet_down
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import programs
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import (
     preflight,
     static_pod_journal,
@@ -36,6 +37,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.transactio
     owned_record,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import REFUSED, Verdict
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented, schema_errors
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, Behaviour, FakeNode, pod
@@ -234,6 +236,20 @@ def test_check_mode_leaves_no_trace(master: FakeNode, run: FakeRun) -> None:
     assert dry.report()["transaction"] is None
     assert dry.report()["diff"]
     assert master.manifest.read_text(encoding="utf-8") == OLD
+
+
+def test_new_file_in_a_refused_rehearsal_is_no_revert(
+    master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    refused = Verdict(REFUSED, "unknown gate")
+    monkeypatch.setattr(programs, "rehearse", lambda *_arguments, **_options: refused)
+    volumes = [samples.volume("policies", str(tmp_path), path_type="DirectoryOrCreate")]
+    files = [samples.file(str(tmp_path / "policy.yaml"), "x")]
+    dry = steps(master, run, dry=True, volumes=volumes, files=files)
+    with dry.session():
+        dry.read()
+        dry.plan()
+        assert dry.rehearse().message == "unknown gate"
 
 
 @pytest.mark.parametrize("dry", [True, False])

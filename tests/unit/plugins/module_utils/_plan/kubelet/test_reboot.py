@@ -78,6 +78,15 @@ def test_swap_that_is_otherwise_after_the_next_boot_is_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cgroup", "is_named"), [("/kubereserved", True), ("/system.slice", False), ("", False), (None, False)]
+)
+def test_cgroup_that_a_boot_may_not_make_is_named(cgroup: str | None, is_named: bool) -> None:
+    found = reboot.cgroup_warnings(settings(), settings(kubeReservedCgroup=cgroup))
+    assert bool(found) is is_named
+    assert reboot.cgroup_warnings(settings(kubeReservedCgroup=cgroup), settings(kubeReservedCgroup=cgroup)) == []
+
+
+@pytest.mark.parametrize(
     ("path", "mount"),
     [
         ("/run/ca.crt", ("/run", True)),
