@@ -144,14 +144,14 @@ _OTHERS = {
         "nothing is restored over foreign bytes",
         (
             ("        foreign = self.files.find_foreign_edits()\n", "        foreign = []\n"),
-            ("            if read_bytes(path) != old:\n", "            if False:\n"),
+            ("            if read_bytes(path) not in old:\n", "            if False:\n"),
         ),
         "f27_a_foreign_edit_at_any_moment",
     ),
     "watched-edits": _edit(
         "nothing is committed over a foreign edit",
-        '        found = [entry["path"] for entry in self.journal["files"] if not has_content(entry["path"], entry[side])]\n',
-        "        found = []\n",
+        '            if not _has_any(entry["path"], [entry["before"]] if is_former else new_versions(entry))\n',
+        "            if False\n",
         "f27_a_foreign_edit_in_the_watched_seconds",
     ),
     "lock": _edit("one works at a time", "fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)", "pass", "f24"),
@@ -190,7 +190,7 @@ _PROOF = {
     ),
     "prove-restore": _edit(
         "what was restored is verified, too",
-        "if edited is None and (failure is None or not self._is_worse(observation)):",
+        "if edited is None and not losses and (failure is None or not self._is_worse(observation)):",
         "if True:",
         "restore_that_does_not_come_up",
     ),
