@@ -28,7 +28,7 @@ class FakePods(FakeApi):
     resize. gate: whether it accepts that (the feature gate). refusals: of patches of a pod or a template, by its name.
     pending: pods that the kubelet does not resize, by name, with the reason and message of the condition.
     before_pod_patch: called with the name before a pod or a template is patched. admit: changes a pod before it is stored, as a webhook does.
-    quotas: of the namespace. usage: bytes of memory by pod and container, as kubelets and the metrics API report it. summary_error,
+    quotas: of the namespace. usage: bytes of memory by pod and container, as kubelets and the metrics API report it. quotas_error, summary_error,
     metrics_error: what they answer instead.
     """
 
@@ -42,7 +42,8 @@ class FakePods(FakeApi):
         self.pending: dict[str, tuple[str, str]] = {}
         self.before_pod_patch: t.Callable[[str], None] = lambda name: None
         self.admit: t.Callable[[Json], None] = lambda pod: None
-        self.quotas: list[Json] | HttpError = []
+        self.quotas: list[Json] = []
+        self.quotas_error: HttpError | None = None
         self.usage: dict[str, dict[str, int]] = {}
         self.summary_error: HttpError | None = None
         self.metrics_error: HttpError | None = HttpError(404, "the server could not find the requested resource")
@@ -89,8 +90,8 @@ class FakePods(FakeApi):
         return self._pod if "/pods/" in place else super()._route(path)
 
     def _list_quotas(self, _verb: str, _path: str, _body: bytes) -> Json:
-        if isinstance(self.quotas, HttpError):
-            raise self.quotas
+        if self.quotas_error:
+            raise self.quotas_error
         return self._page(self.quotas, {"limit": "500"})
 
     def _summary(self, _verb: str, _path: str, _body: bytes) -> Json:

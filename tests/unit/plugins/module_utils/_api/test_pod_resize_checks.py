@@ -140,7 +140,7 @@ def test_memory_of_a_container_that_restarts_is_not_compared(serve_pods: Serve) 
 
 
 def test_what_may_not_be_read_is_named_in_check_mode(web: FakePods) -> None:
-    web.quotas = FORBIDDEN
+    web.quotas_error = FORBIDDEN
     web.responses["/api/v1/nodes/w1"] = FORBIDDEN
     done = run(web, owner=OWNER, dry=True)
     quotas, node = done.report["unverified"]
@@ -150,7 +150,7 @@ def test_what_may_not_be_read_is_named_in_check_mode(web: FakePods) -> None:
 
 
 def test_what_the_kubelets_did_needs_no_other_look(web: FakePods) -> None:
-    web.quotas = FORBIDDEN
+    web.quotas_error = FORBIDDEN
     done = run(web, owner=OWNER, wait=True)
     assert (done.error, done.report["unverified"]) == (None, [])
     # Without waiting nothing else tells.

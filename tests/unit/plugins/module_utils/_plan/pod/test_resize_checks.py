@@ -192,10 +192,10 @@ def test_usage_is_read_from_both_sources() -> None:
 def test_limits_of_a_pod_are_summed_with_its_sidecars() -> None:
     pod = sized("a", sidecars=[container("side")])
     pod["spec"]["overhead"] = {"cpu": "100m"}
-    before, after = make_resize("a", {"limits.cpu": "2"}, pod)
-    assert resize_checks.requests_more(before, after)
-    assert not resize_checks.requests_more(after, before)
+    small, large = make_resize("a", {"limits.cpu": "2"}, pod)
+    assert resize_checks.requests_more(small, large)
+    assert not resize_checks.requests_more(large, small)
     problems, _unknown = resize_checks.quota_problems(
-        [quota({"limits.cpu": "3"}, {"limits.cpu": "2100m"})], {"a": (before, after)}
+        [quota({"limits.cpu": "3"}, {"limits.cpu": "2100m"})], {"a": (small, large)}
     )
     assert "limits.cpu would be 3100m of 3" in problems["a"]

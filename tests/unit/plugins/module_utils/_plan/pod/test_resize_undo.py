@@ -24,9 +24,9 @@ BEFORE = pod_with({"cpu": "500m", "memory": "200Mi"}, {"cpu": "1", "memory": "40
 DESIRED = {"app": {"requests.cpu": "1", "limits.cpu": "2"}}
 
 
-def after(before: Json, desired: resize.Desired = DESIRED) -> Json:
+def after(before: Json, desired: resize.Desired | None = None) -> Json:
     """A pod as a resize leaves it."""
-    return resize_undo.apply_changes(before, resize.plan(before, desired, allow_restart=True).operations)
+    return resize_undo.apply_changes(before, resize.plan(before, desired or DESIRED, allow_restart=True).operations)
 
 
 def test_undo_restores_each_changed_amount() -> None:
