@@ -25,7 +25,7 @@ from .workloads import Workloads
 
 
 class PodRollback:
-    """Takes back what a task changed in pods, and nothing that another client changed since.
+    """Restores what a task changed in pods, and nothing that another client changed since.
 
     It is apart from the steps because failures while pods are changed, while they are waited for and of templates end in it. params: of the
     module. note_unverified: records what could not be verified.

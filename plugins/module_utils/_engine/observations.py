@@ -68,36 +68,31 @@ class Observations:
         """What worked before the change and does not now; empty when all of it does."""
         limit = self.clock() + LOSS_SECONDS
         while True:
-            losses = self._read_losses()
+            losses = [f"{name} ({problem})" for name, problem in self._failing(worked=True)]
             if not losses or self.clock() >= limit:
                 return f"what worked before does not: {'; '.join(losses)}" if losses else ""
             self.sleep(POLL_SECONDS)
 
     def record_failures(self) -> None:
         """Record what is no part of the proof, because it does not work and did not before the change either."""
-        side = SIDE_BY_PHASE[self.journal["phase"]]
-        for each in self._planned():
-            failed = [name for name, problem in self._before().get(each["kind"], {}).items() if problem]
-            problems = self._observe(each, side, failed) if failed else {}
-            for name, problem in problems.items():
-                if problem and name in failed:
-                    add_unverified(
-                        self.journal, f"whether it works: {name} did not before the change either ({problem})"
-                    )
+        for name, problem in self._failing(worked=False):
+            add_unverified(self.journal, f"whether it works: {name} did not before the change either ({problem})")
 
     def complete(self, proof: Json | None) -> Json | None:
         """A proof with what worked before, and so was demanded."""
         worked = [name for problems in self._before().values() for name, problem in problems.items() if not problem]
         return {**proof, "observed": worked} if proof else None
 
-    def _read_losses(self) -> list[str]:
+    def _failing(self, *, worked: bool) -> list[tuple[str, str]]:
+        """What does not work now, with the reason, of what worked before the change or of what did not."""
         side = SIDE_BY_PHASE[self.journal["phase"]]
-        losses = []
+        failing = []
         for each in self._planned():
-            worked = [observed for observed, problem in self._before().get(each["kind"], {}).items() if not problem]
-            problems = self._observe(each, side, worked) if worked else {}
-            losses += [f"{observed} ({problem})" for observed, problem in problems.items() if problem]
-        return losses
+            before = self._before().get(each["kind"], {})
+            names = [name for name, problem in before.items() if (not problem) is worked]
+            problems = self._observe(each, side, names) if names else {}
+            failing += [(name, problem) for name, problem in problems.items() if problem and name in names]
+        return failing
 
     def _planned(self) -> t.Sequence[PlannedObservation]:
         return self.journal["watch"].get("observations", ())

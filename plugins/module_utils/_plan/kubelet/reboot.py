@@ -14,6 +14,7 @@ import dataclasses
 import re
 import typing as t
 
+from ..kubernetes import flags
 from .config import Settings
 
 _PROTECT, _FAIL_ON_SWAP, _SWAP_BEHAVIOR = "protectKernelDefaults", "failSwapOn", "memorySwap.swapBehavior"
@@ -76,14 +77,14 @@ def has_swap(fstab: str) -> bool:
 
 def swap_problem(after: Settings, facts: BootFacts) -> str:
     """Why no kubelet would start with the swap that is on now; empty when it would."""
-    if not facts.swap_on or after.field_named(_FAIL_ON_SWAP) in (False, "false"):
+    if not facts.swap_on or _is(after.field_named(_FAIL_ON_SWAP), False):
         return ""
     return "swap is on, and a kubelet does not start with it (failSwapOn). Switch it off, by swapoff --all, and in /etc/fstab for the next boot"
 
 
 def lost_parameters(before: Settings, after: Settings, facts: BootFacts) -> str:
     """Why a kubelet that a change makes strict would not start after the next boot; empty when it would."""
-    if not _is_true(after.field_named(_PROTECT)) or _is_true(before.field_named(_PROTECT)):
+    if not _is(after.field_named(_PROTECT), True) or _is(before.field_named(_PROTECT), True):
         return ""
     values = {name: facts.parameter(name) or default for name, (_required, default) in _PARAMETERS.items()}
     wrong = [f"{name} = {required}" for name, (required, _default) in _PARAMETERS.items() if values[name] != required]
@@ -98,7 +99,7 @@ def lost_parameters(before: Settings, after: Settings, facts: BootFacts) -> str:
 def swap_warnings(before: Settings, after: Settings, facts: BootFacts) -> list[str]:
     """What swap means for the next boot."""
     uses_swap = str(after.field_named(_SWAP_BEHAVIOR) or "") == "LimitedSwap"
-    if facts.swap_at_boot and not facts.swap_on and after.field_named(_FAIL_ON_SWAP) not in (False, "false"):
+    if facts.swap_at_boot and not facts.swap_on and not _is(after.field_named(_FAIL_ON_SWAP), False):
         return [
             "swap is off in this boot only: /etc/fstab has one, and the kubelet would not start after the next boot (failSwapOn)"
         ]
@@ -119,8 +120,9 @@ def cgroup_warnings(before: Settings, after: Settings) -> list[str]:
     ]
 
 
-def _is_true(value: t.Any) -> bool:
-    return value in (True, "true")
+def _is(value: t.Any, expected: bool) -> bool:
+    """Whether a field, or the text of its flag, is this boolean as the kubelet reads it."""
+    return flags.gate_value(str(value)) is expected
 
 
 class Mount(t.NamedTuple):

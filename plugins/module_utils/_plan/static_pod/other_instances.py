@@ -44,9 +44,7 @@ def find_others(name: str, node: str, control_plane_pods: t.Iterable[Pod]) -> li
 def _instance(node: str, pod: Pod | None) -> OtherInstance:
     if pod is None:
         return OtherInstance(node, "it has none")
-    conditions = pod["status"].get("conditions") or []
-    is_ready = any(entry["type"] == "Ready" and entry["status"] == "True" for entry in conditions)
-    return OtherInstance(node, "" if is_ready else "it is not ready", _remote_probe(pod))
+    return OtherInstance(node, "" if pods.is_ready(pod) else "it is not ready", _remote_probe(pod))
 
 
 def _remote_probe(pod: Pod) -> Probe | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ..kubernetes import flags
+
 _KUBELET_PORT = 10250
 _Field = t.Callable[[str], t.Any]
 _Json = t.Mapping[str, t.Any]
@@ -22,7 +24,7 @@ def of_kubelet(before: _Field, after: _Field, node: _Json) -> list[dict[str, t.A
     """
     port = {"kind": "port", "node": node, "before": _port(before), "after": _port(after)}
     names = {"kind": "dns", "before": _name_servers(before), "after": _name_servers(after)}
-    return [*([] if after("enableServer") in (False, "false") else [port]), names]
+    return [*([] if flags.gate_value(str(after("enableServer"))) is False else [port]), names]
 
 
 def _port(field: _Field) -> dict[str, t.Any]:

@@ -360,7 +360,7 @@ def test_template_that_is_refused_takes_its_pods_back(web: FakePods) -> None:
     done = run_strictly(web, owner=OWNER, template="update")
     assert done.outcomes == dict.fromkeys(NAMES, "rolled_back")
     assert_former(web, *NAMES)
-    # With another policy they keep what was asked for.
+    # With another policy they keep what was requested.
     done = run_strictly(web, owner=OWNER, template="update", on_error="continue")
     assert done.outcomes == dict.fromkeys(NAMES, "resized")
 

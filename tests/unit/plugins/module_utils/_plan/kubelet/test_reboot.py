@@ -59,7 +59,8 @@ def test_swap_of_the_next_boot(fstab: str, has_swap: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "is_refused"), [({}, True), ({"failSwapOn": True}, True), ({"failSwapOn": False}, False)]
+    ("config", "is_refused"),
+    [({}, True), ({"failSwapOn": True}, True), ({"failSwapOn": False}, False), ({"failSwapOn": "0"}, False)],
 )
 def test_kubelet_that_swap_keeps_from_starting_is_not_restarted(config: dict[str, t.Any], is_refused: bool) -> None:
     assert bool(reboot.swap_problem(settings(**config), BootFacts(swap_on=True))) is is_refused
