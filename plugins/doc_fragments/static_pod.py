@@ -64,6 +64,24 @@ options:
         later, or when all of several owned values are missing.
     type: bool
     default: false
+  canary:
+    description:
+      - Before and after a change of kube-apiserver, kube-controller-manager or kube-scheduler, the node makes a Deployment of one pod and a Service, uses
+        and deletes them. What worked before has to work after the change, or it is rolled back.
+      - The requests go to the API server of this node, with the kubeconfig of its administrator.
+      - With V(false) nothing is made, and the result says what was not verified.
+    type: bool
+    default: true
+  canary_namespace:
+    description:
+      - Namespace of these objects. It is made where it does not exist, and stays, as its ServiceAccount C(canary) does.
+    type: str
+    default: nodecraft-kubeadm
+  canary_image:
+    description:
+      - Image of the pod, which the node must have, or may pull. It has to run without arguments until it is stopped, as user 65534.
+      - By default the image with which the node's runtime begins every pod.
+    type: str
   manifest_dir:
     description:
       - Directory of the manifests. By default the kubelet's own C(staticPodPath).

@@ -10,7 +10,6 @@ behind a change that was committed (1.37.2). Which observations are made is plan
 
 from __future__ import annotations
 
-import dataclasses
 import glob
 import json
 import os
@@ -20,17 +19,18 @@ import struct
 import typing as t
 
 from . import tls
+from .canary import SECONDS_BEFORE, Canary
 from .engine_errors import CredentialError
 from .files import POLL_SECONDS, Json, open_to_read
-from .http_requests import REQUEST_ERRORS, Server, describe_failure, header_lines
-from .journal import Address, Journal, NodeObject, PlannedObservation, Side, add_unverified
-from .kubeconfig import User, read_credentials
+from .http_requests import REQUEST_ERRORS, Server, describe_failure
+from .journal import PREPARED, VERIFYING, Address, Journal, NodeObject, PlannedObservation, Side, add_unverified
 from .node import Host
-from .probes import PROBE_TIMEOUT, HttpGet, api_request, url_of
+from .probes import PROBE_TIMEOUT, HttpGet, api_request, token_problem, url_of
 from .watcher import SIDE_BY_PHASE
 
 # Until then what does not work counts as slow: a component that has just been started is not yet used to its clients.
 LOSS_SECONDS = 30.0
+CANARY = "canary"
 _DNS_PORT, _DNS_SECONDS = 53, 2.0
 _TOKENS = "pods/*/volumes/kubernetes.io~projected/kube-api-access-*/token"
 _STABLE = re.compile(r"v[0-9]+")
@@ -52,13 +52,16 @@ class Observations:
         http_get: HttpGet,
         clock: t.Callable[[], float],
         sleep: t.Callable[[float], None],
+        publish: t.Callable[[str], None],
     ) -> None:
         self.journal = journal
         self.host = host
         self.http_get = http_get
         self.clock = clock
         self.sleep = sleep
+        self.publish = publish
         self._tokens: dict[str, str] = {}
+        self._canaries: dict[str, dict[str, str]] = {}
 
     def read_before(self) -> dict[str, dict[str, str]]:
         """What works before the change, and what does not, by the kind of the observation."""
@@ -67,15 +70,19 @@ class Observations:
     def find_losses(self) -> str:
         """What worked before the change and does not now; empty when all of it does."""
         limit = self.clock() + LOSS_SECONDS
-        while True:
-            losses = [f"{name} ({problem})" for name, problem in self._failing(worked=True)]
-            if not losses or self.clock() >= limit:
-                return f"what worked before does not: {'; '.join(losses)}" if losses else ""
+        quick = [each for each in self._planned() if each["kind"] != CANARY]
+        losses = self._failing(quick, worked=True)
+        while losses and self.clock() < limit:
             self.sleep(POLL_SECONDS)
+            losses = self._failing(quick, worked=True)
+        # It waits by itself, and would only wait for what is lost already.
+        losses = losses or self._failing([each for each in self._planned() if each["kind"] == CANARY], worked=True)
+        described = "; ".join(f"{name} ({problem})" for name, problem in losses)
+        return f"what worked before does not: {described}" if losses else ""
 
     def record_failures(self) -> None:
         """Record what is no part of the proof, because it does not work and did not before the change either."""
-        for name, problem in self._failing(worked=False):
+        for name, problem in self._failing(self._planned(), worked=False):
             add_unverified(self.journal, f"whether it works: {name} did not before the change either ({problem})")
 
     def complete(self, proof: Json | None) -> Json | None:
@@ -83,11 +90,11 @@ class Observations:
         worked = [name for problems in self._before().values() for name, problem in problems.items() if not problem]
         return {**proof, "observed": worked} if proof else None
 
-    def _failing(self, *, worked: bool) -> list[tuple[str, str]]:
+    def _failing(self, planned: t.Iterable[PlannedObservation], *, worked: bool) -> list[tuple[str, str]]:
         """What does not work now, with the reason, of what worked before the change or of what did not."""
         side = SIDE_BY_PHASE[self.journal["phase"]]
         failing = []
-        for each in self._planned():
+        for each in planned:
             before = self._before().get(each["kind"], {})
             names = [name for name, problem in before.items() if (not problem) is worked]
             problems = self._observe(each, side, names) if names else {}
@@ -137,7 +144,7 @@ class Observations:
                 self.journal, "whether it accepts tokens that were issued before: this engine took over, and has none"
             )
         address = planned[side]["server"]
-        return {name: _token_problem(self.host.kubelet_conf, address, token) for name, token in self._tokens.items()}
+        return {name: token_problem(self.host.kubelet_conf, address, token) for name, token in self._tokens.items()}
 
     def _read_tokens(self) -> dict[str, str]:
         """The token that was issued last, by its name in messages."""
@@ -173,11 +180,34 @@ class Observations:
             if spec.get("group") and _STABLE.fullmatch(spec["version"])
         ]
 
+    # -- the cluster ---------------------------------------------------------------------------------------------------
+
+    def _observe_canary(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
+        """A canary, once in each phase. What does not work now because of others is no loss."""
+        phase = self.journal["phase"]
+        if phase not in self._canaries:
+            suffix = {PREPARED: "before", VERIFYING: "restored"}.get(phase, "after")
+            name = f"{self.journal['name']}-{self.journal['id'].rpartition('-')[2]}-{suffix}"
+            canary = Canary(
+                planned,
+                side,
+                name,
+                clock=self.clock,
+                sleep=self.sleep,
+                is_first=worked is None,
+                publish=lambda step: self.publish(f"is observed: {step}"),
+            )
+            is_demanded = worked is not None and any(not why for why in self._before().get(CANARY, {}).values())
+            self._canaries[phase] = canary.observe(planned["seconds"] if is_demanded else SECONDS_BEFORE)
+            add_unverified(self.journal, canary.unverified and f"whether the cluster works: {canary.unverified}")
+        return self._canaries[phase]
+
     _KINDS: t.ClassVar[dict[str, t.Callable[..., Problems]]] = {
         "port": _observe_port,
         "dns": _observe_dns,
         "tokens": _observe_tokens,
         "versions": _observe_versions,
+        CANARY: _observe_canary,
     }
 
 
@@ -190,18 +220,6 @@ def _request_problem(host: str, port: int) -> str:
     except (CredentialError, *REQUEST_ERRORS) as exc:
         return describe_failure(exc)
     return ""
-
-
-def _token_problem(kubeconfig: str, address: Address, token: str) -> str:
-    """kubeconfig: whose authority the server has to be of, because a token is sent to no other."""
-    try:
-        credentials = dataclasses.replace(read_credentials(kubeconfig), user=User())
-        server = credentials.at(url_of(address), credentials.certificate_name)
-        headers = header_lines({"Authorization": f"Bearer {token}"})
-        status = server.request("GET", "/api", headers=headers, timeout=PROBE_TIMEOUT).status
-    except (CredentialError, *REQUEST_ERRORS) as exc:
-        return describe_failure(exc)
-    return "" if status in (200, 403) else f"the API server answers {status}"
 
 
 def _dns_problem(server: str, name: str) -> str:

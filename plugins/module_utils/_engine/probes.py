@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import re
 import socket
 import ssl
@@ -17,10 +19,11 @@ from .engine_errors import CredentialError
 from .files import Json, json_object
 from .http_requests import REQUEST_ERRORS, Server, describe_failure, header_lines
 from .journal import Address, Client, Probe
-from .kubeconfig import naming_kubeconfig, read_credentials
+from .kubeconfig import User, naming_kubeconfig, read_credentials
 
 PROBE_TIMEOUT = 5.0
 REFUSED = (401, 403)
+_JSON_CONTENT = {"Content-Type": "application/json"}
 _TARGET_CHARACTERS = "%/?:@!$&'()*+,;=[]"  # that are sent as they stand, besides letters and digits
 
 HttpGet = t.Callable[[str, str], tuple[t.Optional[Json], str]]
@@ -86,20 +89,29 @@ class ApiResponse(t.NamedTuple):
         return self.status is not None and (200 <= self.status < 300 or self.status == 404)
 
 
-def api_request(kubeconfig: str, path: str, at: Address | None = None) -> ApiResponse:
-    """One GET request to an API server with the credentials of a kubeconfig, as its own clients make it.
+def api_request(
+    kubeconfig: str,
+    path: str,
+    at: Address | None = None,
+    *,
+    method: str = "GET",
+    body: Json | None = None,
+    timeout: float = PROBE_TIMEOUT,
+) -> ApiResponse:
+    """One request to an API server with the credentials of a kubeconfig, as its own clients make it.
 
     at: the very server to query, on this node, which has to prove that it is the one that the kubeconfig names.
     """
+    data = None if body is None else json.dumps(body).encode("ascii")
     try:
         credentials = read_credentials(kubeconfig)
         server = credentials.at(url_of(at), credentials.certificate_name) if at else credentials.at()
         with naming_kubeconfig(kubeconfig):
-            headers = header_lines(credentials.user.headers())
+            headers = header_lines({**credentials.user.headers(), **({} if data is None else _JSON_CONTENT)})
     except CredentialError as exc:
         return ApiResponse(None, b"", str(exc), refused=True)
     try:
-        response = server.request("GET", path, headers=headers, timeout=PROBE_TIMEOUT)
+        response = server.request(method, path, headers=headers, body=data, timeout=timeout)
     except REQUEST_ERRORS as exc:
         is_other_server = isinstance(exc, ssl.SSLCertVerificationError)
         return ApiResponse(
@@ -118,6 +130,19 @@ def api_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
         return json_object(response.body), ""
     except ValueError as exc:
         return None, f"the API server cannot be queried: {exc}"
+
+
+def token_problem(kubeconfig: str, address: Address, token: str) -> str:
+    """Why an API server does not accept a token; empty when it does. kubeconfig: whose authority the server has to be of, because a token is sent to
+    no other."""
+    try:
+        credentials = dataclasses.replace(read_credentials(kubeconfig), user=User())
+        server = credentials.at(url_of(address), credentials.certificate_name)
+        headers = header_lines({"Authorization": f"Bearer {token}"})
+        status = server.request("GET", "/api", headers=headers, timeout=PROBE_TIMEOUT).status
+    except (CredentialError, *REQUEST_ERRORS) as exc:
+        return describe_failure(exc)
+    return "" if status in (200, 403) else f"the API server answers {status}"
 
 
 # etcd has gates of its own since 3.6.

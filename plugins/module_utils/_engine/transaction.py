@@ -107,7 +107,9 @@ class Engine:
         self.times = TransactionTimes(self.open_journal)
         self.files = ChangedFiles(journal, self.directory)
         self.watcher = self._watcher()
-        self.observations = Observations(journal, self.host, self.http_get, self.clock, self.sleep)
+        self.observations = Observations(
+            journal, self.host, self.http_get, self.clock, self.sleep, self.open_journal.publish_progress
+        )
         self.waiter = HealthWaiter(self.open_journal, self.times, self.files, self.watcher, self.clock, self.sleep)
 
     def _watcher(self) -> Watcher:

@@ -122,6 +122,9 @@ def static_pod_options() -> dict[str, t.Any]:
         "purge": {"type": "bool", "default": False},
         "force": {"type": "bool", "default": False},
         "restore_removed": {"type": "bool", "default": False},
+        "canary": {"type": "bool", "default": True},
+        "canary_namespace": {"type": "str", "default": "nodecraft-kubeadm"},
+        "canary_image": {"type": "str"},
         "manifest_dir": {"type": "path"},
         **transaction_options(),
     }

@@ -22,6 +22,7 @@ CONTAINERD_STATUS = bytes.fromhex(
     "0a4c0a100a0c52756e74696d65526561647910010a100a0c4e6574776f726b526561647910010a260a22436f6e7461696e6572644861734e"
     "6f4465707265636174696f6e5761726e696e67731001"
 )
+PINNED = "registry.k8s.io/pause:3.10.1"
 _END_HEADERS, _END_STREAM = 0x4, 0x1
 
 
@@ -91,10 +92,9 @@ class FakeCri:
             found = self.images is None or any(image.encode() in request for image in self.images)
             return length_delimited(1, length_delimited(1, "sha256:1")) if found else b""
         if method == "ImageService/ListImages":
-            images = length_delimited(
-                1, length_delimited(1, "sha256:1") + (varint(8 * 8) + varint(1) if self.pinned else b"")
-            )
-            return length_delimited(1, length_delimited(1, "x" * self.padding)) + images
+            pinned = varint(8 * 8) + varint(1) if self.pinned else b""
+            image = length_delimited(1, "sha256:1") + length_delimited(2, PINNED) + pinned
+            return length_delimited(1, length_delimited(1, "x" * self.padding)) + length_delimited(1, image)
         return None
 
 

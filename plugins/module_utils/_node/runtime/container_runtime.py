@@ -75,15 +75,16 @@ class Runtime:
         """What is unknown where has_image() returns None."""
         return f"whether the image {image} is in {self.name}: it does not answer at {self.socket}"
 
-    def has_sandbox_image(self, reported: str) -> bool | None:
-        """Whether the image that every pod begins with is there. reported: its name, of the status; where the runtime does not report it, an image
+    def find_sandbox_image(self, reported: str) -> tuple[str, bool | None]:
+        """The image that every pod begins with, and whether it is there. reported: its name, of the status; where the runtime does not report it, an image
         that is pinned counts as that one. None when it is not known."""
         if reported:
-            return self.has_image(reported)
+            return reported, self.has_image(reported)
         try:
-            return cri.has_pinned_image(self.socket) or None
+            pinned = cri.pinned_images(self.socket)
         except KubeadmError:
-            return None
+            pinned = []
+        return (pinned[0], True) if pinned else ("", None)
 
     def mount_image(self, image: str) -> t.ContextManager[str]:
         """An image's root file system, mounted at a directory. Raises KubeadmError, now or when it is entered."""

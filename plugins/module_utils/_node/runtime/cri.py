@@ -62,12 +62,13 @@ def has_image(path: str, image: str) -> bool:
     return bool(_call(path, "ImageService/ImageStatus", _bytes_field(1, spec)).get(1))
 
 
-def has_pinned_image(path: str) -> bool:
-    """Whether the runtime holds an image that the kubelet does not collect, as containerd and CRI-O do with that of the sandbox.
+def pinned_images(path: str) -> list[str]:
+    """The names of the images that the kubelet does not collect, as containerd and CRI-O have it with that of the sandbox, which is the first one then.
 
     Raises KubeadmError when the runtime does not answer."""
-    images = _call(path, "ImageService/ListImages", b"").get(1, [])
-    return any(_parse(image).get(8) for image in images)
+    images = map(_parse, _call(path, "ImageService/ListImages", b"").get(1, []))
+    names = [image.get(2, image.get(1, [b""]))[0].decode() for image in images if image.get(8)]
+    return sorted(names, key=lambda name: "pause" not in name)
 
 
 def _condition(data: bytes) -> tuple[str, str]:

@@ -81,7 +81,8 @@ def _images(name: str, plan: static_pod.StaticPodPlan, runtime: Runtime, node: P
 
 def _sandbox_image(name: str, runtime: Runtime, status: RuntimeStatus, node: PreflightContext) -> list[Finding]:
     """The runtime pulls it when it is gone, which fails without its registry (FailedCreatePodSandBox)."""
-    present = runtime.has_sandbox_image(status.sandbox_image)
+    image, present = runtime.find_sandbox_image(status.sandbox_image)
+    node.facts["sandbox_image"] = image if present else ""
     if present is None:
         node.unverified.append(
             f"whether the image of the pod's sandbox is in {runtime.name}, which does not report which one it is"

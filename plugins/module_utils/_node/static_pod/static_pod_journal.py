@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import typing as t
 
 from ..._engine.api_server import AUTHORIZED_PATH
 from ..._engine.journal import (
@@ -41,6 +42,7 @@ from ..transaction.planned_journal import (
     new_journal,
     record_entry,
 )
+from .planned_canary import Unplanned
 from .static_pods import API_SERVER, StaticPod, instance_of, observe
 
 ADMIN = ("/etc/kubernetes/admin.conf", "/etc/kubernetes/super-admin.conf")
@@ -118,11 +120,25 @@ def static_pod_journal(
     journal["min_ready_seconds"] = max(min_ready, plan.after.seconds_until_killed())
     if pod.name == API_SERVER:
         for instance, manifest in ((before, plan.before), (after, plan.after)):
-            instance["server"] = _probe_address(instance) or advertised_address(manifest)
+            instance["server"] = server_address(manifest)
         watch["credentials"], watch["mirror"] = clients.credentials(), clients.mirror(pod.log_prefix)
         watch["unverified"] = clients.unverified()
         watch["observations"] = planned_observations.of_api_server(before["server"], after["server"], clients.admin)
     return journal
+
+
+def server_address(manifest: Manifest) -> Address:
+    """The address of an API server on its own node."""
+    return _probe_address(instance_of(manifest)) or advertised_address(manifest)
+
+
+def add_canary(journal: Journal, planned: dict[str, t.Any] | Unplanned) -> None:
+    """Add what is planned to a journal, or what is not verified without it."""
+    watch = journal["watch"]
+    if isinstance(planned, Unplanned):
+        watch["unverified"] = [*watch.get("unverified", ()), planned.unverified()]
+    else:
+        watch["observations"] = [*watch.get("observations", ()), planned]
 
 
 def _version_of(pod: StaticPod, manifest: Manifest) -> StoredVersion | None:
@@ -175,7 +191,7 @@ def unverified_clients(pod: StaticPod, clients: ApiClients) -> list[str]:
     """Of which clients it is not verified that a running API server serves them, with the engine's requests."""
     if pod.name != API_SERVER:
         return []
-    server = _probe_address(instance_of(pod.manifest)) or advertised_address(pod.manifest)
+    server = server_address(pod.manifest)
     responses = {
         each["kubeconfig"]: api_request(each["kubeconfig"], each["path"], server) for each in clients.credentials()
     }

@@ -23,7 +23,7 @@ from ..runtime import programs
 from ..runtime.container_runtime import runtime_at
 from ..transaction.state import Run
 from ..transaction.transaction_steps import LockWait, PreviousTransactions, TransactionSteps
-from . import preflight, static_pod_journal, static_pods
+from . import planned_canary, preflight, static_pod_journal, static_pods
 from .component_files import ComponentFiles, PreflightContext, refuse_special_files
 from .static_pod_journal import ApiClients
 from .static_pods import StaticPod
@@ -63,6 +63,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         self._manifest: str | None = None
         self._snapshot: str | None = None
         self._leads_etcd = False
+        self._sandbox_image = ""
 
     def _parse(self) -> Desired:
         return parse_desired(self._params)
@@ -109,6 +110,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         node = self._preflight_context(observed)
         warnings = preflight.check(observed.pod, plan, node)
         self._leads_etcd = node.facts.get("leads_etcd", False)
+        self._sandbox_image = node.facts.get("sandbox_image", "")
         return [
             *warnings,
             *self._record_unverified(node.unverified),
@@ -179,6 +181,8 @@ class StaticPodSteps(TransactionSteps[Desired]):
         """Hand the change to the node's engine."""
         pod, paths = observed.pod, observed.kubelet.paths
         journal = static_pod_journal.static_pod_journal(pod, plan, self._settings, _clients(observed), paths)
+        if self._name in planned_canary.COMPONENTS:
+            static_pod_journal.add_canary(journal, self._plan_canary(observed, plan))
         if self._name == static_pods.ETCD:
             node = self._preflight_context(observed)
             etcd_preflight.add_member_probes(journal, plan, os.path.dirname(pod.path), node)
@@ -188,6 +192,17 @@ class StaticPodSteps(TransactionSteps[Desired]):
                     f"a snapshot of etcd was saved before the change, and read back: {self._snapshot}"
                 )
         self._start(journal, observed.previous)
+
+    def _plan_canary(self, observed: Observed, plan: StaticPodPlan) -> dict[str, t.Any] | planned_canary.Unplanned:
+        return planned_canary.plan_canary(
+            observed.pod,
+            plan,
+            self._params,
+            node=observed.kubelet.node_name,
+            image=self._sandbox_image,
+            kubeconfig=_clients(observed).admin,
+            addresses=static_pod_journal.server_address,
+        )
 
     def report(self, observed: Observed | None, plan: StaticPodPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""

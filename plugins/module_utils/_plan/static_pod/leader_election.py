@@ -41,6 +41,20 @@ def seconds_until_leading(manifest: Manifest) -> int:
     return math.ceil(lease + retry * _RETRY_JITTER)
 
 
+def lease_path(name: str, flag: t.Callable[[str], str | None], election: t.Mapping[str, t.Any]) -> str:
+    """Where at the API the Lease of the leader is; empty where nobody is elected.
+
+    name: of the component. flag: the value of a flag; it wins. election: C(leaderElection) of the file that C(--config) names.
+    """
+    if name not in ELECTED:
+        return ""
+    elects = flag("leader-elect") or str(election.get("leaderElect", True))
+    namespace = flag("leader-elect-resource-namespace") or election.get("resourceNamespace") or "kube-system"
+    lease = flag("leader-elect-resource-name") or election.get("resourceName") or name
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{lease}"
+    return "" if flags.gate_value(elects.lower()) is False else path
+
+
 class Renewal(t.NamedTuple):
     """How a component renews its lease. setting: what sets the limit. qps: its requests a second; None for no limit that matters."""
 

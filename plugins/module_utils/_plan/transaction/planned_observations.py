@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from ..kubernetes import flags
+from .canary import COMPONENT_LABEL, LABEL, Canary
 
 _KUBELET_PORT = 10250
 _Field = t.Callable[[str], t.Any]
@@ -45,3 +46,25 @@ def of_api_server(before: _Json, after: _Json, kubeconfig: str) -> list[dict[str
     administrator."""
     servers = {"before": {"server": before}, "after": {"server": after}, "kubeconfig": kubeconfig}
     return [{**servers, "kind": "tokens"}, {**servers, "kind": "versions"}]
+
+
+def of_canary(canary: Canary, sides: _Json, kubeconfig: str, *, seconds: float, must_start: bool) -> dict[str, t.Any]:
+    """That a Deployment gets its pod, and all that has to work for that and behind it.
+
+    sides: for C(before) and C(after) the server to use, the Lease of the component's leader (empty without one), and how another node's component is
+    known to be set in this way: what its manifest has and lacks. seconds: until when what worked before counts as slow. must_start: whether nothing is
+    changed where the kubelet starts no pod.
+    """
+    return {
+        **sides,
+        "kind": "canary",
+        "kubeconfig": kubeconfig,
+        "component": canary.component,
+        "node": canary.node,
+        "namespace": canary.namespace,
+        "label": LABEL,
+        "sweep": f"{COMPONENT_LABEL}={canary.component_of_node()}",
+        "objects": canary.objects(),
+        "seconds": seconds,
+        "must_start": must_start,
+    }

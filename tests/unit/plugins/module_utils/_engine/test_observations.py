@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import types
 import typing as t
 from pathlib import Path
 
@@ -113,7 +114,7 @@ def observe(
     }
     journal: t.Any = {"phase": "prepared", "watch": {"observations": [planned]}}
     clock = Clock()
-    made = Observations(journal, host or Host(), lambda *_arguments: (node, ""), clock, clock.sleep)
+    made = Observations(journal, host or Host(), lambda *_arguments: (node, ""), clock, clock.sleep, lambda _: None)
     journal["before"] = {"observed": made.read_before()}
     return made, dict(journal["before"]["observed"][kind])
 
@@ -189,3 +190,72 @@ def test_stable_versions_of_the_api_are_still_served(monkeypatch: pytest.MonkeyP
     assert found == {"API version apps/v1": "", "API version batch/v1": ""}
     served.remove("apps/v1")
     assert made.find_losses() == "what worked before does not: API version apps/v1 (it is not served)"
+
+
+# ---- a canary --------------------------------------------------------------------------------------------------------------
+
+
+class Canaries:
+    """Takes the place of C(Canary). found: what each look finds, in order; the last one is found from then on."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[dict[str, str], str]] = []
+        self.looks: list[tuple[str, str, bool, float]] = []
+
+    def __call__(self, planned: t.Any, side: str, name: str, *, is_first: bool, **_options: t.Any) -> t.Any:
+        found, unverified = self.found.pop(0) if len(self.found) > 1 else self.found[0]
+
+        def observe(seconds: float) -> dict[str, str]:
+            self.looks.append((side, name, is_first, seconds))
+            return found
+
+        return types.SimpleNamespace(observe=observe, unverified=unverified)
+
+
+@pytest.fixture(name="canaries")
+def fixture_canaries(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> Canaries:
+    canaries = Canaries()
+    monkeypatch.setattr(observations, "Canary", canaries)
+    node.prepare()
+    journal, _problem = load_journal(str(node.state))
+    assert journal is not None
+    journal["watch"]["observations"] = [{"kind": "canary", "before": {}, "after": {}, "seconds": 300}]
+    save_journal(str(node.state), journal)
+    return canaries
+
+
+def test_a_canary_is_made_once_before_a_change_and_once_after_it(node: FakeNode, canaries: Canaries) -> None:
+    canaries.found = [({"a pod": "", "its log": "none"}, "")]
+    result = node.run()
+    assert result["outcome"] == COMMITTED
+    assert result["proof"]["observed"] == ["a pod"]
+    assert "whether it works: its log did not before the change either (none)" in result["proof"]["unverified"]
+    assert canaries.looks == [
+        ("before", "kube-apiserver-abcdef-before", True, 30.0),
+        ("after", "kube-apiserver-abcdef-after", False, 300),
+    ]
+
+
+def test_a_canary_that_is_lost_is_waited_for_once(node: FakeNode, canaries: Canaries) -> None:
+    works, fails = ({"a pod": ""}, ""), ({"a pod": "none"}, "")
+    canaries.found = [works, fails, works]
+    result = node.run()
+    assert (result["outcome"], result["reason"]) == (ROLLED_BACK, "what worked before does not: a pod (none)")
+    assert [(side, name.rpartition("-")[2], seconds) for side, name, _is_first, seconds in canaries.looks] == [
+        ("before", "before", 30.0),
+        ("after", "after", 300),
+        ("before", "restored", 300),
+    ]
+
+
+def test_what_a_canary_does_not_show_is_no_loss(node: FakeNode, canaries: Canaries) -> None:
+    canaries.found = [({"a pod": ""}, ""), ({}, "cp2 leads")]
+    result = node.run()
+    assert result["outcome"] == COMMITTED
+    assert "whether the cluster works: cp2 leads" in result["proof"]["unverified"]
+
+
+def test_a_cluster_that_did_not_work_is_not_waited_for(node: FakeNode, canaries: Canaries) -> None:
+    canaries.found = [({"a pod": "none"}, "")]
+    assert node.run()["outcome"] == COMMITTED
+    assert [seconds for *_name, seconds in canaries.looks] == [30.0, 30.0]

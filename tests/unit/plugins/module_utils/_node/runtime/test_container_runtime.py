@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime.co
     runtime_at,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import PINNED, FakeCri
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 
 IMAGE = "registry.k8s.io/kube-apiserver:v1.34.4"
@@ -60,7 +60,7 @@ def test_runtime_that_does_not_respond_is_not_ready_and_knows_no_image(run: Fake
     found = runtime_at(CONTAINERD, run)
     runtime.stop()
     assert found.has_image(IMAGE) is None
-    assert found.has_sandbox_image("") is None
+    assert found.find_sandbox_image("") == ("", None)
     assert found.unverified_image(IMAGE) == (
         f"whether the image {IMAGE} is in containerd: it does not answer at /run/containerd/containerd.sock"
     )
@@ -72,7 +72,7 @@ def test_runtime_that_does_not_respond_is_not_ready_and_knows_no_image(run: Fake
     [
         ("registry.k8s.io/pause:3.10", {"registry.k8s.io/pause:3.10"}, False, True),
         ("registry.k8s.io/pause:3.10", set(), True, False),
-        ("", set(), True, True),
+        ("", set(), True, True),  # by whatever name that has
         ("", set(), False, None),
     ],
 )
@@ -80,7 +80,9 @@ def test_sandbox_image_is_the_reported_one_or_a_pinned_one(
     run: FakeRun, runtime: FakeCri, reported: str, images: set[str], pinned: bool, found: bool | None
 ) -> None:
     runtime.images, runtime.pinned = images, pinned
-    assert runtime_at(CONTAINERD, run).has_sandbox_image(reported) is found
+    name, present = runtime_at(CONTAINERD, run).find_sandbox_image(reported)
+    assert present is found
+    assert name == (reported or (PINNED if found else ""))
 
 
 def test_containerd_mounts_an_image_at_a_temporary_directory(run: FakeRun) -> None:

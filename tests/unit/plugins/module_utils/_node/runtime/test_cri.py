@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import cri
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import fake_cri
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import FakeCri
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_cri import PINNED, FakeCri
 
 IMAGE = "registry.k8s.io/kube-apiserver:v1.37.2"
 
@@ -47,9 +47,9 @@ def test_image_is_found_by_its_whole_name(runtime: FakeCri) -> None:
 @pytest.mark.parametrize("padding", [0, 300_000])
 def test_pinned_image_is_found_in_a_list_of_any_length(runtime: FakeCri, padding: int) -> None:
     runtime.padding = padding
-    assert cri.has_pinned_image(runtime.path)
+    assert cri.pinned_images(runtime.path) == [PINNED]
     runtime.pinned = False
-    assert not cri.has_pinned_image(runtime.path)
+    assert cri.pinned_images(runtime.path) == []
 
 
 def test_runtime_without_cri_declines_the_call(runtime: FakeCri) -> None:

@@ -109,3 +109,28 @@ def test_how_long_a_controller_manager_may_wait_for_the_lease_of_the_one_before(
     container = {"name": command[0], "command": command}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [container]}}
     assert leader_election.seconds_until_leading(samples.manifest(yaml.safe_dump(pod), name=command[0])) == seconds
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "election", "path"),
+    [
+        ("kube-scheduler", {}, {}, "kube-system/leases/kube-scheduler"),
+        (
+            "kube-scheduler",
+            {"leader-elect-resource-namespace": "a"},
+            {"resourceNamespace": "b"},
+            "a/leases/kube-scheduler",
+        ),
+        ("kube-scheduler", {}, {"resourceNamespace": "b", "resourceName": "c"}, "b/leases/c"),
+        ("kube-controller-manager", {"leader-elect-resource-name": "d"}, {}, "kube-system/leases/d"),
+        ("kube-scheduler", {"leader-elect": "false"}, {}, ""),
+        ("kube-scheduler", {}, {"leaderElect": False}, ""),
+        ("kube-scheduler", {"leader-elect": "true"}, {"leaderElect": False}, "kube-system/leases/kube-scheduler"),
+        ("kube-apiserver", {}, {}, ""),
+    ],
+)
+def test_the_lease_of_a_leader_is_where_it_is_set(
+    name: str, given: dict[str, str], election: dict[str, t.Any], path: str
+) -> None:
+    found = leader_election.lease_path(name, given.get, election)
+    assert found == (path and f"/apis/coordination.k8s.io/v1/namespaces/{path}")

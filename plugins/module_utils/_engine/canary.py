@@ -1,0 +1,256 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A canary: a Deployment of one pod on this node and a Service for it, made at its own API server, used, and deleted again.
+
+Who made no pod any more was healthy, and so was its change: a controller manager with C(controllers=-node-lifecycle-controller), a scheduler whose
+only profile had another name (1.37.2). What is made is planned, and stands in the journal with its names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import typing as t
+from urllib.parse import quote
+
+from .engine_errors import EngineError
+from .files import Json, json_object
+from .journal import Address, PlannedObservation, Side
+from .probes import ApiResponse, api_request, token_problem
+
+# Before the change: a cluster in which it takes longer has no canary to compare with.
+SECONDS_BEFORE = 30.0
+POLL_SECONDS = 1.0
+NAME, NODE_TAINTS = "@NAME@", "@NODE_TAINTS@"
+# An admission webhook may take that long.
+_REQUEST_SECONDS = 35.0
+_PULLS = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull")
+_NO_SANDBOX = "FailedCreatePodSandBox"
+
+Steps = t.Sequence[tuple[str, t.Callable[[], str]]]
+
+
+class Canary:
+    """One look. side: whose server and Lease; name: of all that is made for it. is_first: whether nothing has been stopped yet. publish: is called with
+    the name of each step before it.
+
+    unverified: what the look does not show, with the reason; empty when it shows all.
+    """
+
+    def __init__(
+        self,
+        planned: PlannedObservation,
+        side: Side,
+        name: str,
+        *,
+        clock: t.Callable[[], float],
+        sleep: t.Callable[[float], None],
+        is_first: bool,
+        publish: t.Callable[[str], None],
+    ) -> None:
+        self.planned = planned
+        self.settings = planned[side]
+        self.server: Address = self.settings["server"]
+        self.name = name
+        self.clock = clock
+        self.sleep = sleep
+        self.is_first = is_first
+        self.publish = publish
+        self.unverified = ""
+        self._is_final = self._is_swept = False
+        self._renewed: str | None = None
+        self._pod: Json = {}
+        self._namespace = f"/api/v1/namespaces/{planned['namespace']}"
+        self._deployments = f"/apis/apps/v1/namespaces/{planned['namespace']}/deployments"
+        self._selected = f"labelSelector={quote(planned['label'])}%3D{name}"
+
+    def observe(self, seconds: float) -> dict[str, str]:
+        """Each step that was made, with its problem; empty where it works. What comes behind a problem is not tried."""
+        steps: Steps = (
+            *((("the renewal of the leader's Lease", self._find_leader),) if self.settings["lease"] else ()),
+            ("the creation of a Deployment and a Service", self._create),
+            ("a pod for the Deployment", self._find_pod),
+            ("the pod's place on a node", self._check_scheduled),
+            ("the start of the pod", self._check_started),
+            ("the pod's log", self._read_log),
+            ("a token of its ServiceAccount", self._use_token),
+            ("an EndpointSlice with its address", self._find_endpoint),
+            ("the end of the pod without its Deployment", self._delete),
+        )
+        try:
+            return self._follow(steps, self.clock() + seconds)
+        finally:
+            self._sweep()
+
+    def _follow(self, steps: Steps, limit: float) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name, step in steps:
+            began = self.clock()
+            self.publish(name)
+            while True:
+                problem = step()
+                if not problem or self._is_final or self.unverified or self.clock() >= limit:
+                    break
+                self.sleep(POLL_SECONDS)
+            if self.unverified:
+                break
+            found[name] = f"{problem}, after {self.clock() - began:.0f} s" if problem else ""
+            if problem:
+                break
+        return found
+
+    def _sweep(self) -> None:
+        """Delete what is made here, once, and what former looks of this component have left on this node. It may fail: the next look does it again."""
+        if self._is_swept:
+            return
+        self._is_swept = True
+        for path in (self._deployments, f"{self._namespace}/services"):
+            self._send("DELETE", f"{path}?labelSelector={quote(self.planned['sweep'])}&propagationPolicy=Background")
+
+    # -- the steps: why it does not work yet, empty when it does ---------------------------------------------------------
+
+    def _find_leader(self) -> str:
+        """Somebody renews the Lease. A component that does not lead does nothing, whatever its health says."""
+        lease, problem = self._get(self.settings["lease"])
+        if lease is None:
+            return f"the Lease {self.settings['lease'].rpartition('/')[2]} cannot be read ({problem})"
+        spec = lease.get("spec") or {}
+        holder, renewed = str(spec.get("holderIdentity") or ""), spec.get("renewTime")
+        is_renewed = self._renewed not in (None, renewed)
+        self._renewed = renewed
+        if not holder or not is_renewed:
+            return f"{holder} does not renew it" if holder else "nobody leads"
+        if not self.is_first:
+            self._require_leader_settings(holder.rpartition("_")[0])
+        return ""
+
+    def _require_leader_settings(self, leader: str) -> None:
+        """What works shows nothing of this component where one leads that is not set as it is."""
+        if leader in (os.uname().nodename, self.planned["node"]):
+            return
+        pod, problem = self._get(f"/api/v1/namespaces/kube-system/pods/{self.planned['component']}-{leader}")
+        containers = ((pod or {}).get("spec") or {}).get("containers") or []
+        annotations = ((pod or {}).get("metadata") or {}).get("annotations") or {}
+        set_there = {text for each in containers for text in (*(each.get("command") or []), *(each.get("args") or []))}
+        set_there |= {f"{name}={value}" for name, value in annotations.items()}
+        has, lacks = set(self.settings["has"]), set(self.settings["lacks"])
+        if not (has or lacks) or not has <= set_there or lacks & set_there:
+            self.unverified = f"{leader} leads{f' ({problem})' if problem else ', with other settings than this node'}"
+
+    def _create(self) -> str:
+        text = json.dumps(self.planned["objects"]).replace(NAME, self.name)
+        for entry in json.loads(text.replace(f'"{NODE_TAINTS}"', json.dumps(self._tolerations()))):
+            response = self._send("POST", entry["path"], entry["body"])
+            # What exists is of an engine that was killed, or stays from look to look.
+            if response.status not in (200, 201, 409):
+                return self._describe(response)
+        return ""
+
+    def _tolerations(self) -> list[Json]:
+        """For the taints of this node alone."""
+        node, _problem = self._get(f"/api/v1/nodes/{self.planned['node']}")
+        taints = ((node or {}).get("spec") or {}).get("taints") or []
+        return [{"key": taint["key"], "operator": "Exists", "effect": taint["effect"]} for taint in taints]
+
+    def _find_pod(self) -> str:
+        pods, problem = self._get(f"{self._namespace}/pods?{self._selected}")
+        items = (pods or {}).get("items") or []
+        if not items:
+            return problem or self._why_no_pod() or "none was made"
+        self._pod = items[0]
+        return ""
+
+    def _why_no_pod(self) -> str:
+        """What the Deployment says: that a quota, or a policy, refuses its pod."""
+        deployment, _problem = self._get(f"{self._deployments}/{self.name}")
+        conditions = ((deployment or {}).get("status") or {}).get("conditions") or []
+        return next((str(each.get("message")) for each in conditions if each["type"] == "ReplicaFailure"), "")
+
+    def _check_scheduled(self) -> str:
+        problem = self._find_pod()
+        if problem or (self._pod.get("spec") or {}).get("nodeName"):
+            return problem
+        conditions = (self._pod.get("status") or {}).get("conditions") or []
+        found = next((str(each.get("message") or "") for each in conditions if each["type"] == "PodScheduled"), "")
+        return found or "it is Pending"
+
+    def _check_started(self) -> str:
+        problem = self._find_pod()
+        if problem:
+            return problem
+        statuses = (self._pod.get("status") or {}).get("containerStatuses") or []
+        if statuses and all(status.get("ready") for status in statuses):
+            return ""
+        waiting: Json = next((status["state"]["waiting"] for status in statuses if "waiting" in status["state"]), {})
+        if waiting.get("reason") in _PULLS:
+            self.unverified = f"its image cannot be pulled: {waiting.get('message') or waiting['reason']}"
+        event = self._last_warning()
+        if event.get("reason") == _NO_SANDBOX and self.is_first:
+            self._refuse_to_stop(str(event.get("message")))
+        return str(
+            event.get("message") or waiting.get("message") or waiting.get("reason") or "its kubelet reports nothing"
+        )
+
+    def _refuse_to_stop(self, message: str) -> None:
+        """A kubelet that cannot make a pod's sandbox would not make that of the changed component, nor of the former one. One without a network still
+        starts what uses the node's own."""
+        if self.planned["must_start"] and "network" not in message:
+            raise EngineError(
+                f"the kubelet starts no pod, so it would start neither the changed component nor the former one: {message}"
+            )
+
+    def _last_warning(self) -> Json:
+        name = quote(str(self._pod["metadata"]["name"]))
+        events, _problem = self._get(
+            f"{self._namespace}/events?fieldSelector=type%3DWarning%2CinvolvedObject.name%3D{name}"
+        )
+        return dict(((events or {}).get("items") or [{}])[-1])
+
+    def _read_log(self) -> str:
+        return self._describe(self._send("GET", f"{self._namespace}/pods/{self._pod['metadata']['name']}/log"))
+
+    def _use_token(self) -> str:
+        account = str(self._pod["spec"]["serviceAccountName"])
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
+        response = self._send("POST", f"{self._namespace}/serviceaccounts/{account}/token", body)
+        token = ""
+        with contextlib.suppress(ValueError, LookupError, TypeError):
+            token = str(json.loads(response.body)["status"]["token"])
+        return token_problem(self.planned["kubeconfig"], self.server, token) if token else self._describe(response)
+
+    def _find_endpoint(self) -> str:
+        path = f"/apis/discovery.k8s.io/v1/namespaces/{self.planned['namespace']}/endpointslices"
+        slices, problem = self._get(f"{path}?labelSelector=kubernetes.io%2Fservice-name%3D{self.name}")
+        endpoints = [each for item in (slices or {}).get("items") or [] for each in item.get("endpoints") or []]
+        return "" if any(each.get("addresses") for each in endpoints) else problem or "no EndpointSlice has it"
+
+    def _delete(self) -> str:
+        self._sweep()
+        pods, problem = self._get(f"{self._namespace}/pods?{self._selected}")
+        return problem or ("it is still there" if (pods or {}).get("items") else "")
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+
+    def _get(self, path: str) -> tuple[Json | None, str]:
+        response = self._send("GET", path)
+        try:
+            return (json_object(response.body), "") if response.status == 200 else (None, self._describe(response))
+        except ValueError as exc:
+            return None, str(exc)
+
+    def _send(self, method: str, path: str, body: Json | None = None) -> ApiResponse:
+        kubeconfig = self.planned["kubeconfig"]
+        return api_request(kubeconfig, path, self.server, method=method, body=body, timeout=_REQUEST_SECONDS)
+
+    def _describe(self, response: ApiResponse) -> str:
+        """Why a request failed, in the words of who refused it; empty for one that did not. What is refused is so for ever."""
+        if response.status is not None and 200 <= response.status < 300:
+            return ""
+        message = ""
+        with contextlib.suppress(ValueError):
+            message = str(json_object(response.body).get("message") or "")
+        self._is_final = response.status in (400, 405, 422)
+        return f"{response.problem}: {message}" if message else response.problem

@@ -1,0 +1,109 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The canary of a static pod's change, planned, or why there is none."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ..._engine.canary import NAME, NODE_TAINTS
+from ..._engine.journal import Address
+from ..._plan.common.errors import KubeadmError
+from ..._plan.documents import configuration
+from ..._plan.static_pod import leader_election
+from ..._plan.static_pod.manifest import Manifest
+from ..._plan.static_pod.plan import StaticPodPlan
+from ..._plan.static_pod.reconciliation import FILES_ANNOTATION
+from ..._plan.transaction import planned_observations
+from ..._plan.transaction.canary import Canary
+from . import static_pods
+from .component_files import ComponentFiles
+
+COMPONENTS = (static_pods.API_SERVER, *leader_election.ELECTED)
+# While the API server is there a new leader acts within seconds; after its own change all its clients come back first.
+_SECONDS = 60
+
+
+class Unplanned(t.NamedTuple):
+    """Why a change is made without a canary."""
+
+    why: str
+
+    def unverified(self) -> str:
+        """What is not verified without it."""
+        return f"whether the cluster makes, schedules and starts pods: {self.why}"
+
+
+def plan_canary(
+    pod: static_pods.StaticPod,
+    plan: StaticPodPlan,
+    params: t.Mapping[str, t.Any],
+    *,
+    node: str,
+    image: str,
+    kubeconfig: str,
+    addresses: t.Callable[[Manifest], Address],
+) -> dict[str, t.Any] | Unplanned:
+    """The observation as a journal has it.
+
+    params: those of the module. node: the name of the Node. image: of the pods' sandboxes; empty where that is not known. kubeconfig: of the
+    administrator. addresses: of an API server with a manifest.
+    """
+    image = params["canary_image"] or image
+    if not params["canary"]:
+        return Unplanned("canary is false")
+    if not image:
+        return Unplanned("no image is known to be on the node; canary_image names one")
+    if not os.path.exists(kubeconfig):
+        return Unplanned(f"{kubeconfig} does not exist on {os.uname().nodename}")
+    try:
+        servers = _servers(pod, plan, node, addresses)
+    except KubeadmError as exc:
+        return Unplanned(f"the API server of this node is not known ({exc})")
+    former, planned = ComponentFiles(plan.before), ComponentFiles.planned(plan)
+    texts = [_texts_of(plan.before), _texts_of(plan.after)]
+    sides = {
+        side: {
+            "server": servers[number],
+            "lease": _lease_of(pod.name, (former, planned)[number]),
+            "has": sorted(texts[number] - texts[1 - number]),
+            "lacks": sorted(texts[1 - number] - texts[number]),
+        }
+        for number, side in enumerate(("before", "after"))
+    }
+    canary = Canary(params["canary_namespace"], image, node, pod.name, NODE_TAINTS, NAME)
+    seconds = params["wait_timeout"] if pod.name == static_pods.API_SERVER else min(params["wait_timeout"], _SECONDS)
+    return planned_observations.of_canary(canary, sides, kubeconfig, seconds=seconds, must_start=not params["force"])
+
+
+def _servers(
+    pod: static_pods.StaticPod, plan: StaticPodPlan, node: str, addresses: t.Callable[[Manifest], Address]
+) -> tuple[Address, Address]:
+    """The API server of this node, before and after the change. Raises KubeadmError."""
+    if pod.name == static_pods.API_SERVER:
+        return addresses(plan.before), addresses(plan.after)
+    path, _others = static_pods.find_manifest(static_pods.API_SERVER, os.path.dirname(pod.path))
+    address = addresses(static_pods.parse_static_pod(static_pods.API_SERVER, path, node).manifest)
+    return address, address
+
+
+def _texts_of(manifest: Manifest) -> set[str]:
+    """What tells one setting of a component from another at its mirror pod."""
+    checksum = (manifest.pod["metadata"].get("annotations") or {}).get(FILES_ANNOTATION)
+    return {*manifest.arguments, *([f"{FILES_ANNOTATION}={checksum}"] if checksum else [])}
+
+
+def _lease_of(name: str, files: ComponentFiles) -> str:
+    election: t.Mapping[str, t.Any] = {}
+    path = files.flag("config")
+    if path and name in leader_election.ELECTED:
+        try:
+            election = configuration.read(
+                files.read(path), "KubeSchedulerConfiguration", lambda data: data.get("leaderElection") or {}
+            )
+        except KubeadmError:
+            election = {}
+    return leader_election.lease_path(name, files.flag, election)

@@ -1,0 +1,313 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A canary is made, used and deleted, and what of that does not work is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import canary
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.canary import NAME, NODE_TAINTS, Canary
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.engine_errors import EngineError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import Side
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import ApiResponse
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import canary as planned_canary
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import planned_observations
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import Clock
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
+CREATED, POD, PLACE, STARTED, LOG, TOKEN, SLICE, END = (
+    "the creation of a Deployment and a Service",
+    "a pod for the Deployment",
+    "the pod's place on a node",
+    "the start of the pod",
+    "the pod's log",
+    "a token of its ServiceAccount",
+    "an EndpointSlice with its address",
+    "the end of the pod without its Deployment",
+)
+ALL = (CREATED, POD, PLACE, STARTED, LOG, TOKEN, SLICE, END)
+ISSUED = "issued"
+LED = "the renewal of the leader's Lease"
+
+
+class FakeCluster:
+    """An API server whose controllers, scheduler and kubelet act at once. Its attributes say what of it does not.
+
+    refused: by the end of the path of a request, the status and the message. statuses: of the pod's container, instead of one that is ready.
+    events: about the pod. slow: requests for the pod that find none yet. leader: who renews the Lease; empty for nobody.
+    """
+
+    def __init__(self) -> None:
+        self.refused: dict[str, tuple[int, str]] = {}
+        self.conditions: list[Json] = []
+        self.makes_pods = self.schedules = self.ends_pods = self.knows_tokens = self.has_endpoints = True
+        self.statuses: list[Json] = [{"ready": True, "state": {"running": {}}}]
+        self.events: list[Json] = []
+        self.slow = 0
+        self.leader = "cp1_1"
+        self.leader_pod: Json = {}
+        self.requests: list[tuple[str, str]] = []
+        self.made: dict[str, Json] = {}
+        self._renewals = 0
+
+    def request(
+        self,
+        kubeconfig: str,
+        path: str,
+        at: t.Any = None,
+        *,
+        method: str = "GET",
+        body: Json | None = None,
+        timeout: float,
+    ) -> ApiResponse:
+        assert (kubeconfig, at["host"]) == ("/admin.conf", "10.0.0.11")
+        assert timeout > 30
+        self.requests.append((method, path))
+        for end, (status, message) in self.refused.items():
+            if path.partition("?")[0].endswith(end):
+                return self._response(status, {"message": message})
+        return self._response(*self._respond(method, path, body or {}))
+
+    def _response(self, status: int, body: Json) -> ApiResponse:
+        data = json.dumps(body).encode()
+        return ApiResponse(status, data, f"the API server answers {status}", refused=status in (401, 403))
+
+    def _respond(self, method: str, path: str, body: Json) -> tuple[int, Json]:
+        place = path.partition("?")[0]
+        last = place.rpartition("/")[2]
+        if method == "DELETE":
+            self.made = {kind: made for kind, made in self.made.items() if kind in ("namespaces", "serviceaccounts")}
+            return 200, {}
+        if method == "POST" and last == "token":
+            return (201, {"status": {"token": ISSUED}}) if self.knows_tokens else (404, {"message": "no such account"})
+        if method == "POST":
+            status = 409 if last in self.made else 201
+            self.made.setdefault(last, body)
+            return status, {}
+        if place == LEASE:
+            self._renewals += 1
+            found = {"spec": {"holderIdentity": self.leader, "renewTime": str(self._renewals)}}
+            return (200, found) if self.leader else (404, {"message": "not found"})
+        return 200, self._read(place, last)
+
+    def _read(self, place: str, last: str) -> Json:
+        if place == "/api/v1/nodes/cp1":
+            return {"spec": {"taints": [{"key": "a.example/gpu", "value": "x", "effect": "NoSchedule"}]}}
+        if place.startswith("/api/v1/namespaces/kube-system/pods/"):
+            return self.leader_pod
+        if "/deployments/" in place:
+            return {"status": {"conditions": self.conditions}}
+        endpoints = [{"addresses": ["10.1.0.1"]}] if self.has_endpoints else None
+        lists = {"events": self.events, "endpointslices": [{"endpoints": endpoints}]}
+        return {"items": self._pods() if last == "pods" else lists.get(last, [])}
+
+    def _pods(self) -> list[Json]:
+        if self.slow:
+            self.slow -= 1
+            return []
+        if not self.makes_pods or (self.ends_pods and "deployments" not in self.made):
+            return []
+        condition = {"type": "PodScheduled", "message": "0/2 nodes are available"}
+        status = {"containerStatuses": self.statuses, "conditions": [] if self.schedules else [condition]}
+        spec = {"serviceAccountName": "canary", **({"nodeName": "cp1"} if self.schedules else {})}
+        return [{"metadata": {"name": "x-1"}, "spec": spec, "status": status}]
+
+
+@pytest.fixture(name="cluster")
+def fixture_cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
+    cluster = FakeCluster()
+    monkeypatch.setattr(canary, "api_request", cluster.request)
+    monkeypatch.setattr(
+        canary, "token_problem", lambda _kubeconfig, _address, issued: "" if issued == ISSUED else "401"
+    )
+    return cluster
+
+
+def planned(*, lease: str = "", must_start: bool = True) -> Json:
+    side = {"server": {"scheme": "https", "host": "10.0.0.11", "port": 6443}, "lease": lease}
+    sides = {
+        "before": {**side, "has": ["--v=1"], "lacks": ["--v=2"]},
+        "after": {**side, "has": ["--v=2"], "lacks": ["--v=1"]},
+    }
+    workload = planned_canary.Canary(
+        "canaries", "registry.k8s.io/pause:3.10", "cp1", "kube-scheduler", NODE_TAINTS, NAME
+    )
+    return planned_observations.of_canary(workload, sides, "/admin.conf", seconds=60, must_start=must_start)
+
+
+def look(
+    side: Side = "after", *, lease: str = "", must_start: bool = True, clock: Clock | None = None
+) -> tuple[Json, str]:
+    """What a look finds, and what it does not show."""
+    clock = clock or Clock()
+    made = Canary(
+        planned(lease=lease, must_start=must_start),
+        side,
+        "kube-scheduler-abcdef-after",
+        clock=clock,
+        sleep=clock.sleep,
+        is_first=side == "before",
+        publish=lambda step: None,
+    )
+    return made.observe(60), made.unverified
+
+
+def test_all_that_is_made_is_used_and_deleted(cluster: FakeCluster) -> None:
+    assert look() == (dict.fromkeys(ALL, ""), "")
+    assert set(cluster.made) == {"namespaces", "serviceaccounts"}
+    # Quick on a quiet cluster, and few requests: an API server that comes back has its hands full.
+    assert len(cluster.requests) == 14
+
+
+def test_what_is_made_is_for_this_node_alone(cluster: FakeCluster) -> None:
+    cluster.refused["/log"] = (503, "")
+    cluster.ends_pods = False
+    made: dict[str, Json] = {}
+    delete = cluster._respond
+
+    def respond(method: str, path: str, body: Json) -> tuple[int, Json]:
+        made.update(cluster.made)
+        return delete(method, path, body)
+
+    cluster._respond = respond  # type: ignore[method-assign]
+    look()
+    pod = made["deployments"]["spec"]["template"]
+    assert pod["spec"]["tolerations"] == [{"key": "a.example/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    assert made["deployments"]["metadata"]["name"] == "kube-scheduler-abcdef-after"
+    assert made["services"]["spec"]["selector"] == {"nodecraft.kubeadm/canary": "kube-scheduler-abcdef-after"}
+    assert pod["metadata"]["labels"]["nodecraft.kubeadm/canary-of"] == "kube-scheduler.cp1"
+    terms = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert terms["nodeSelectorTerms"][0]["matchFields"][0]["values"] == ["cp1"]
+    sweeps = [path for method, path in cluster.requests if method == "DELETE"]
+    assert len(sweeps) == 2
+    assert all("labelSelector=nodecraft.kubeadm/canary-of%3Dkube-scheduler.cp1" in path for path in sweeps)
+
+
+def test_what_is_slow_is_waited_for(cluster: FakeCluster) -> None:
+    cluster.slow = 20
+    clock = Clock()
+    assert look(clock=clock)[0] == dict.fromkeys(ALL, "")
+    assert clock.now >= 1020
+
+
+@pytest.mark.parametrize(
+    ("lost", "step", "problem"),
+    [
+        ({"makes_pods": False}, POD, "none was made, after 60 s"),
+        (
+            {"makes_pods": False, "conditions": [{"type": "ReplicaFailure", "message": "exceeded quota: pods"}]},
+            POD,
+            "exceeded quota: pods, after 60 s",
+        ),
+        ({"schedules": False}, PLACE, "0/2 nodes are available, after 60 s"),
+        ({"statuses": []}, STARTED, "its kubelet reports nothing, after 60 s"),
+        (
+            {"statuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]},
+            STARTED,
+            "ContainerCreating, after 60 s",
+        ),
+        (
+            {"statuses": [], "events": [{"reason": "FailedMount", "message": "kube-root-ca.crt not found"}]},
+            STARTED,
+            "kube-root-ca.crt not found, after 60 s",
+        ),
+        ({"knows_tokens": False}, TOKEN, "the API server answers 404: no such account, after 60 s"),
+        ({"has_endpoints": False}, SLICE, "no EndpointSlice has it, after 60 s"),
+        ({"ends_pods": False}, END, "it is still there, after 60 s"),
+        ({"refused": {"/log": (502, "dial tcp")}}, LOG, "the API server answers 502: dial tcp, after 60 s"),
+        (
+            {"refused": {"/services": (500, "out of range")}},
+            CREATED,
+            "the API server answers 500: out of range, after 60 s",
+        ),
+        ({"refused": {"/deployments": (422, "invalid")}}, CREATED, "the API server answers 422: invalid, after 0 s"),
+    ],
+)
+def test_what_does_not_work_is_named_with_its_reason(
+    cluster: FakeCluster, lost: t.Mapping[str, t.Any], step: str, problem: str
+) -> None:
+    for name, value in lost.items():
+        setattr(cluster, name, value)
+    found, unverified = look()
+    assert found == {**dict.fromkeys(ALL[: ALL.index(step)], ""), step: problem}
+    assert unverified == ""
+    assert "deployments" not in cluster.made
+
+
+def test_an_image_that_cannot_be_pulled_proves_nothing(cluster: FakeCluster) -> None:
+    cluster.statuses = [{"state": {"waiting": {"reason": "ErrImagePull", "message": "no such host"}}}]
+    assert look() == (dict.fromkeys(ALL[:3], ""), "its image cannot be pulled: no such host")
+
+
+@pytest.mark.parametrize(
+    ("side", "must_start", "message", "is_refused"),
+    [
+        ("before", True, "failed to start shim", True),
+        ("before", False, "failed to start shim", False),
+        ("before", True, "failed to setup network for sandbox", False),
+        ("after", True, "failed to start shim", False),
+    ],
+)
+def test_nothing_is_stopped_where_the_kubelet_starts_no_pod(
+    cluster: FakeCluster, side: Side, must_start: bool, message: str, is_refused: bool
+) -> None:
+    cluster.statuses = []
+    cluster.events = [{"reason": "FailedCreatePodSandBox", "message": message}]
+    if is_refused:
+        with pytest.raises(EngineError, match="neither the changed component nor the former one: failed to start shim"):
+            look(side, must_start=must_start)
+        assert "deployments" not in cluster.made
+    else:
+        assert look(side, must_start=must_start)[0][STARTED] == f"{message}, after 60 s"
+
+
+# ---- a component that is elected -----------------------------------------------------------------------------------------
+
+
+def test_who_leads_on_this_node_is_observed(cluster: FakeCluster) -> None:
+    for leader in ("cp1_1", f"{os.uname().nodename}_1"):
+        cluster.leader = leader
+        assert look(lease=LEASE) == ({LED: "", **dict.fromkeys(ALL, "")}, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_shown"), [(["--v=2"], True), (["--v=1"], False), (["--v=2", "--v=1"], False), ([], False)]
+)
+def test_another_leader_shows_the_change_only_when_it_has_it(
+    cluster: FakeCluster, arguments: list[str], is_shown: bool
+) -> None:
+    cluster.leader = "cp2_1"
+    cluster.leader_pod = {"spec": {"containers": [{"command": ["kube-scheduler", *arguments]}]}}
+    found, unverified = look(lease=LEASE)
+    if is_shown:
+        assert (found[END], unverified) == ("", "")
+    else:
+        assert (found, unverified) == ({}, "cp2 leads, with other settings than this node")
+        assert cluster.made == {}
+
+
+def test_whoever_leads_shows_what_works_before_the_change(cluster: FakeCluster) -> None:
+    cluster.leader = "cp2_1"
+    assert look("before", lease=LEASE)[0][END] == ""
+
+
+def test_other_leader_that_cannot_be_read_shows_nothing(cluster: FakeCluster) -> None:
+    cluster.leader = "cp2_1"
+    cluster.refused["/pods/kube-scheduler-cp2"] = (404, "not found")
+    assert look(lease=LEASE)[1] == "cp2 leads (the API server answers 404: not found)"
+
+
+def test_nobody_who_leads_is_a_loss(cluster: FakeCluster) -> None:
+    cluster.leader = ""
+    problem = "the Lease kube-scheduler cannot be read (the API server answers 404: not found), after 60 s"
+    assert look(lease=LEASE) == ({LED: problem}, "")
+
+
+def test_lease_that_nobody_renews_has_no_leader(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_respond", lambda *_: (200, {"spec": {"holderIdentity": "cp1_1", "renewTime": "1"}}))
+    assert look(lease=LEASE)[0] == {LED: "cp1_1 does not renew it, after 60 s"}
