@@ -121,6 +121,14 @@ options:
       - Without it an entry that differs from the task is refused, with its file and line.
     type: bool
     default: false
+  observation_timeout:
+    description:
+      - Seconds for which the node waits, after it has verified the change, until the change is observed from elsewhere. The task ends before, with the
+        transaction in phase V(observing); M(nodecraft.kubeadm.node_transaction) ends it with O(nodecraft.kubeadm.node_transaction#module:observed).
+      - The role P(nodecraft.kubeadm.node_kubelet#role) sets it, and starts a pod on the node meanwhile. When nobody observes the change, the node commits it,
+        and the result says what was not verified.
+    type: int
+    default: 0
   force:
     description:
       - Turns off three checks together. Policies that need a drained node change on one that is not drained, a directory of fragments is used
@@ -398,6 +406,11 @@ transaction:
         C(probes) and the Node object. C(unverified) lists what could not be verified, each entry with the reason.
         C(observed) lists what the component is for that worked before the change and after it.
       type: dict
+    observed:
+      description: >-
+        Whether it was observed from elsewhere, with O(nodecraft.kubeadm.node_transaction#module:observed); V(null) when
+        O(observation_timeout) was 0.
+      type: bool
     confirmed:
       description: Whether the controller confirmed the change; V(null) when O(confirm) was off.
       type: bool
@@ -459,6 +472,7 @@ def main() -> t.NoReturn:
             "state": {"type": "str", "choices": ["present", "absent", "previous"], "default": "present"},
             "force": {"type": "bool", "default": False},
             **transaction_options(),
+            "observation_timeout": {"type": "int", "default": 0},
         },
     )
     require_yaml(module)

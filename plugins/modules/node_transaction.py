@@ -24,13 +24,13 @@ requirements:
 attributes:
   check_mode:
     support: full
-    description: Confirms nothing, and does not note that the outcome was returned.
+    description: Confirms nothing, hands on no observation, and does not note that the outcome was returned.
   diff_mode:
     support: N/A
     description: Has no difference to show.
   idempotent:
     support: full
-    description: Changes something only when it gives a confirmation, with O(confirm), that the node does not have yet.
+    description: Changes something only when it gives a confirmation or an observation, with O(confirm) or O(observed), that the node does not have yet.
 notes:
   - When this module has returned the outcome of a transaction, later runs do not report it again, unless O(acknowledge) is V(false).
 options:
@@ -54,6 +54,16 @@ options:
       - That task does so itself when its controller reaches C(confirm_url). Use this option only when the controller died meanwhile.
       - When the transaction has ended, this only returns its outcome. In check mode nothing is confirmed.
     type: str
+  observed:
+    description:
+      - Id of a transaction in phase V(observing), whose task set C(observation_timeout) and which was observed from elsewhere. The node then commits it,
+        or rolls it back for O(losses).
+      - The role P(nodecraft.kubeadm.node_kubelet#role) does so. When the transaction has ended, this only returns its outcome.
+    type: str
+  losses:
+    description: What worked before the change of O(observed) and does not now; empty for nothing.
+    type: str
+    default: ''
   acknowledge:
     description: Note on the node that the outcome was returned, so that later runs do not report it again.
     type: bool
@@ -94,7 +104,7 @@ id:
   type: str
   sample: 20260731T101500-7f3a
 changed:
-  description: Whether the node was given a confirmation that it did not have, or, in check mode, would be.
+  description: Whether the node was given a confirmation or an observation that it did not have, or, in check mode, would be.
   returned: always
   type: bool
 phase:
@@ -142,6 +152,8 @@ def main() -> t.NoReturn:
             "wait": {"type": "int", "default": 0},
             "seen": {"type": "str"},
             "confirm": {"type": "str"},
+            "observed": {"type": "str"},
+            "losses": {"type": "str", "default": ""},
             "acknowledge": {"type": "bool", "default": True},
         },
     )
@@ -156,6 +168,8 @@ def main() -> t.NoReturn:
             dry=dry,
             run=module.run,
             confirmed=params["confirm"],
+            observed=params["observed"],
+            losses=params["losses"],
             acknowledges=params["acknowledge"],
         ),
         busy=False,

@@ -426,6 +426,9 @@ transaction:
     confirmed:
       description: Whether the controller confirmed the change; V(null) when O(confirm) was off.
       type: bool
+    observed:
+      description: Always V(null). The node makes its observations itself, see O(canary).
+      type: bool
     notes:
       description: What was noticed during the transaction, such as a restart of the kubelet, or what was not verified and why. Each is a warning, too.
       type: list

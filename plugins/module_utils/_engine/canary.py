@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A canary: a Deployment of one pod on this node and a Service for it, made at its own API server, used, and deleted again.
+"""A canary: a pod on one node, with what it needs, that is made, used, and deleted again.
 
 Who made no pod any more was healthy, and so was its change: a controller manager with C(controllers=-node-lifecycle-controller), a scheduler whose
-only profile had another name (1.37.2). What is made is planned, and stands in the journal with its names.
+only profile had another name (1.37.2). What is made, and which steps are tried, is planned; how they are made is here.
 """
 
 from __future__ import annotations
@@ -18,24 +18,22 @@ from urllib.parse import quote
 
 from .engine_errors import EngineError
 from .files import Json, json_object
-from .journal import Address, PlannedObservation, Side
-from .probes import ApiResponse, api_request, token_problem
+from .journal import PlannedObservation, Side
+from .probes import ApiResponse, token_problem
 
 # Before the change: a cluster in which it takes longer has no canary to compare with.
 SECONDS_BEFORE = 30.0
 POLL_SECONDS = 1.0
 NAME, NODE_TAINTS = "@NAME@", "@NODE_TAINTS@"
-# An admission webhook may take that long.
-_REQUEST_SECONDS = 35.0
 _PULLS = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull")
 _NO_SANDBOX = "FailedCreatePodSandBox"
 
-Steps = t.Sequence[tuple[str, t.Callable[[], str]]]
+Send = t.Callable[[str, str, t.Optional[Json]], ApiResponse]  # a method, a path and a body
 
 
 class Canary:
-    """One look. side: whose server and Lease; name: of all that is made for it. is_first: whether nothing has been stopped yet. publish: is called with
-    the name of each step before it.
+    """One look. side: whose server and Lease; name: of all that is made for it. send: sends a request to the API. is_first: whether nothing has been
+    stopped yet. publish: is called with the name of each step before it.
 
     unverified: what the look does not show, with the reason; empty when it shows all.
     """
@@ -46,15 +44,16 @@ class Canary:
         side: Side,
         name: str,
         *,
+        send: Send,
         clock: t.Callable[[], float],
         sleep: t.Callable[[float], None],
         is_first: bool,
-        publish: t.Callable[[str], None],
+        publish: t.Callable[[str], None] = lambda _step: None,
     ) -> None:
         self.planned = planned
         self.settings = planned[side]
-        self.server: Address = self.settings["server"]
         self.name = name
+        self.send = send
         self.clock = clock
         self.sleep = sleep
         self.is_first = is_first
@@ -68,31 +67,21 @@ class Canary:
         self._selected = f"labelSelector={quote(planned['label'])}%3D{name}"
 
     def observe(self, seconds: float) -> dict[str, str]:
-        """Each step that was made, with its problem; empty where it works. What comes behind a problem is not tried."""
-        steps: Steps = (
-            *((("the renewal of the leader's Lease", self._find_leader),) if self.settings["lease"] else ()),
-            ("the creation of a Deployment and a Service", self._create),
-            ("a pod for the Deployment", self._find_pod),
-            ("the pod's place on a node", self._check_scheduled),
-            ("the start of the pod", self._check_started),
-            ("the pod's log", self._read_log),
-            ("a token of its ServiceAccount", self._use_token),
-            ("an EndpointSlice with its address", self._find_endpoint),
-            ("the end of the pod without its Deployment", self._delete),
-        )
+        """Each step that was made, with its problem; empty where it works. What comes behind a problem is not tried. seconds: for all of them."""
         try:
-            return self._follow(steps, self.clock() + seconds)
+            return self._follow(self.clock() + seconds)
         finally:
             self._sweep()
 
-    def _follow(self, steps: Steps, limit: float) -> dict[str, str]:
+    def _follow(self, limit: float) -> dict[str, str]:
         found: dict[str, str] = {}
-        for name, step in steps:
-            began = self.clock()
+        for step in self.planned["steps"]:
+            name, began = step["name"], self.clock()
+            end = min(limit, began + (step["seconds"] or limit))
             self.publish(name)
             while True:
-                problem = step()
-                if not problem or self._is_final or self.unverified or self.clock() >= limit:
+                problem = self._STEPS[step["step"]](self)
+                if not problem or self._is_final or self.unverified or self.clock() >= end:
                     break
                 self.sleep(POLL_SECONDS)
             if self.unverified:
@@ -107,13 +96,17 @@ class Canary:
         if self._is_swept:
             return
         self._is_swept = True
-        for path in (self._deployments, f"{self._namespace}/services"):
-            self._send("DELETE", f"{path}?labelSelector={quote(self.planned['sweep'])}&propagationPolicy=Background")
+        for path in self.planned["collections"]:
+            self.send(
+                "DELETE", f"{path}?labelSelector={quote(self.planned['sweep'])}&propagationPolicy=Background", None
+            )
 
     # -- the steps: why it does not work yet, empty when it does ---------------------------------------------------------
 
     def _find_leader(self) -> str:
-        """Somebody renews the Lease. A component that does not lead does nothing, whatever its health says."""
+        """Somebody renews the Lease, where one is elected. A component that does not lead does nothing, whatever its health says."""
+        if not self.settings["lease"]:
+            return ""
         lease, problem = self._get(self.settings["lease"])
         if lease is None:
             return f"the Lease {self.settings['lease'].rpartition('/')[2]} cannot be read ({problem})"
@@ -143,7 +136,7 @@ class Canary:
     def _create(self) -> str:
         text = json.dumps(self.planned["objects"]).replace(NAME, self.name)
         for entry in json.loads(text.replace(f'"{NODE_TAINTS}"', json.dumps(self._tolerations()))):
-            response = self._send("POST", entry["path"], entry["body"])
+            response = self.send("POST", entry["path"], entry["body"])
             # What exists is of an engine that was killed, or stays from look to look.
             if response.status not in (200, 201, 409):
                 return self._describe(response)
@@ -210,16 +203,20 @@ class Canary:
         return dict(((events or {}).get("items") or [{}])[-1])
 
     def _read_log(self) -> str:
-        return self._describe(self._send("GET", f"{self._namespace}/pods/{self._pod['metadata']['name']}/log"))
+        return self._describe(self.send("GET", f"{self._namespace}/pods/{self._pod['metadata']['name']}/log", None))
 
     def _use_token(self) -> str:
         account = str(self._pod["spec"]["serviceAccountName"])
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
-        response = self._send("POST", f"{self._namespace}/serviceaccounts/{account}/token", body)
+        response = self.send("POST", f"{self._namespace}/serviceaccounts/{account}/token", body)
         token = ""
         with contextlib.suppress(ValueError, LookupError, TypeError):
             token = str(json.loads(response.body)["status"]["token"])
-        return token_problem(self.planned["kubeconfig"], self.server, token) if token else self._describe(response)
+        return (
+            token_problem(self.planned["kubeconfig"], self.settings["server"], token)
+            if token
+            else self._describe(response)
+        )
 
     def _find_endpoint(self) -> str:
         path = f"/apis/discovery.k8s.io/v1/namespaces/{self.planned['namespace']}/endpointslices"
@@ -235,18 +232,14 @@ class Canary:
     # -- requests ------------------------------------------------------------------------------------------------------
 
     def _get(self, path: str) -> tuple[Json | None, str]:
-        response = self._send("GET", path)
+        response = self.send("GET", path, None)
         try:
             return (json_object(response.body), "") if response.status == 200 else (None, self._describe(response))
         except ValueError as exc:
             return None, str(exc)
 
-    def _send(self, method: str, path: str, body: Json | None = None) -> ApiResponse:
-        kubeconfig = self.planned["kubeconfig"]
-        return api_request(kubeconfig, path, self.server, method=method, body=body, timeout=_REQUEST_SECONDS)
-
     def _describe(self, response: ApiResponse) -> str:
-        """Why a request failed, in the words of who refused it; empty for one that did not. What is refused is so for ever."""
+        """Why a request failed, in the words of who refused it; empty for one that did not. What is invalid is so for ever."""
         if response.status is not None and 200 <= response.status < 300:
             return ""
         message = ""
@@ -254,3 +247,15 @@ class Canary:
             message = str(json_object(response.body).get("message") or "")
         self._is_final = response.status in (400, 405, 422)
         return f"{response.problem}: {message}" if message else response.problem
+
+    _STEPS: t.ClassVar[dict[str, t.Callable[[Canary], str]]] = {
+        "lead": _find_leader,
+        "create": _create,
+        "find": _find_pod,
+        "schedule": _check_scheduled,
+        "start": _check_started,
+        "log": _read_log,
+        "token": _use_token,
+        "endpoint": _find_endpoint,
+        "delete": _delete,
+    }

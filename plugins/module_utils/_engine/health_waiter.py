@@ -13,7 +13,7 @@ import typing as t
 
 from .engine_errors import EngineError
 from .files import POLL_SECONDS
-from .journal import VERIFYING, WAITING, add_note
+from .journal import VERIFYING, WAITING, add_note, add_unverified
 from .node import KUBELET, Process
 from .open_journal import ChangedFiles, OpenJournal, TransactionTimes
 from .static_pod import backups_of
@@ -27,6 +27,8 @@ RESTORE_TIMEOUT = 300
 STALL_TIMEOUT = 90
 # What a component gets at least once its kubelet was restarted for it. Seen: 2 s for that, and 42 s for an API server to stop and start.
 RESTART_GRACE = 120
+# What is not known without the run.
+UNOBSERVED = "whether it starts pods"
 # What a kubelet takes to clear up behind a process that has ended. Seen: 1 to 2 s.
 END_GRACE = 3
 
@@ -111,10 +113,35 @@ class HealthWaiter:
             if failure is None and self.clock() >= self._deadline():
                 failure = f"there was no confirmation within {self.journal['confirm_timeout']} s that it is reachable"
                 if not observation.healthy:
-                    failure = f"{self.journal['name']} {observation.missing()} after it was healthy ({'; '.join(observation.probes)})"
+                    failure = self._unhealthy_again(observation)
             if failure is not None:
                 return failure, observation
             self.sleep(POLL_SECONDS)
+
+    def wait_until_observed(self) -> tuple[str | None, Observation]:
+        """Wait for what the run observes of this node from elsewhere.
+
+        Returns what was lost (None: nothing), and the last observation. What nobody observed is kept as far as the node has verified it.
+        """
+        self.open_journal.publish_progress("is healthy, waits until the run has observed it")
+        while True:
+            observation = self.watcher.observe()
+            self.times.record_observation(observation)
+            losses, is_late = self.open_journal.read_losses(), self.clock() >= self._deadline()
+            failure = self.files.describe_edit() or losses
+            if failure:
+                return failure, observation
+            if observation.healthy and (is_late or losses is not None):
+                if losses is None:
+                    why = f"no run has observed it within {self.journal['observation_timeout']} s"
+                    add_unverified(self.journal, f"{UNOBSERVED}: {why}")
+                return None, observation
+            if is_late:
+                return self._unhealthy_again(observation), observation
+            self.sleep(POLL_SECONDS)
+
+    def _unhealthy_again(self, observation: Observation) -> str:
+        return f"{self.journal['name']} {observation.missing()} after it was healthy ({'; '.join(observation.probes)})"
 
     def _write_final(self, now: float) -> str:
         """Write the last version of a manifest when the former instance has ended. A kubelet starts a pod at once that is new to it then, and checks

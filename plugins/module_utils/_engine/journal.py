@@ -34,22 +34,25 @@ from .files import (
     write_json,
 )
 
-PREPARED, APPLYING, WAITING, CONFIRMING, ROLLING_BACK, VERIFYING, CLOSED = (
+PREPARED, APPLYING, WAITING, CONFIRMING, OBSERVING, ROLLING_BACK, VERIFYING, CLOSED = (
     "prepared",
     "applying",
     "waiting",
     "confirming",
+    "observing",
     "rolling_back",
     "verifying",
     "closed",
 )
 # The phases in which the change stands and is not committed yet.
-ON_TRIAL = (WAITING, CONFIRMING)
+ON_TRIAL = (WAITING, CONFIRMING, OBSERVING)
 COMMITTED, ROLLED_BACK, ABORTED, UNHEALTHY, ALARM = "committed", "rolled_back", "aborted", "unhealthy", "alarm"
 STATIC_POD, SYSTEMD_UNIT = "static_pod", "systemd_unit"
 
 # The file with the id of a transaction that was confirmed.
 CONFIRMED = "confirmed"
+# The file with what the run has observed of a transaction, as JSON: C(id) and C(losses), which is empty where it found none.
+OBSERVED = "observed"
 KEEP_HISTORY = 10
 
 
@@ -329,7 +332,7 @@ class RestartMarker(KubeletReports):
 
 
 class Result(t.TypedDict):
-    """How a closed transaction ended. Times in seconds, None when they were not measured."""
+    """How a closed transaction ended. Times in seconds, None when they were not measured. confirmed, observed: None where nobody was to."""
 
     outcome: str
     reason: str | None
@@ -340,6 +343,7 @@ class Result(t.TypedDict):
     outage_seconds: float | None
     proof: Json | None
     confirmed: bool | None
+    observed: bool | None
     notes: list[str]
     log: list[str]
 
@@ -363,6 +367,7 @@ class _ChangeRequest(t.TypedDict):
 
 class _Options(t.TypedDict, total=False):
     confirm_timeout: int | None
+    observation_timeout: int | None
     reverts: str | None
     obsolete: list[str]
 
@@ -399,8 +404,8 @@ class Journal(_ChangeRequest, _Options, Progress):
     """Who requested what, and how far it is.
 
     directories: directories that the files need and that do not exist yet. obsolete: directories of ours that nothing needs after a commit;
-    removed when they are empty then. confirm_timeout: seconds to wait for a confirmation before the commit; None when none is
-    needed. reverts: the transaction that this one reverts.
+    removed when they are empty then. confirm_timeout, observation_timeout: seconds to wait before the commit for a confirmation, and for what the run
+    observes from elsewhere; None for none. reverts: the transaction that this one reverts.
     """
 
 

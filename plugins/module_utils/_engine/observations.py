@@ -25,11 +25,13 @@ from .files import POLL_SECONDS, Json, open_to_read
 from .http_requests import REQUEST_ERRORS, Server, describe_failure
 from .journal import PREPARED, VERIFYING, Address, Journal, NodeObject, PlannedObservation, Side, add_unverified
 from .node import Host
-from .probes import PROBE_TIMEOUT, HttpGet, api_request, token_problem, url_of
+from .probes import PROBE_TIMEOUT, ApiResponse, HttpGet, api_request, token_problem, url_of
 from .watcher import SIDE_BY_PHASE
 
 # Until then what does not work counts as slow: a component that has just been started is not yet used to its clients.
 LOSS_SECONDS = 30.0
+# An admission webhook may take as long.
+_REQUEST_SECONDS = 35.0
 CANARY = "canary"
 _DNS_PORT, _DNS_SECONDS = 53, 2.0
 _TOKENS = "pods/*/volumes/kubernetes.io~projected/kube-api-access-*/token"
@@ -192,6 +194,7 @@ class Observations:
                 planned,
                 side,
                 name,
+                send=self._sender(planned["kubeconfig"], planned[side]["server"]),
                 clock=self.clock,
                 sleep=self.sleep,
                 is_first=worked is None,
@@ -201,6 +204,15 @@ class Observations:
             self._canaries[phase] = canary.observe(planned["seconds"] if is_demanded else SECONDS_BEFORE)
             add_unverified(self.journal, canary.unverified and f"whether the cluster works: {canary.unverified}")
         return self._canaries[phase]
+
+    @staticmethod
+    def _sender(kubeconfig: str, server: Address) -> t.Callable[[str, str, Json | None], ApiResponse]:
+        """What sends a request to the API server of this node."""
+
+        def send(method: str, path: str, body: Json | None) -> ApiResponse:
+            return api_request(kubeconfig, path, server, method=method, body=body, timeout=_REQUEST_SECONDS)
+
+        return send
 
     _KINDS: t.ClassVar[dict[str, t.Callable[..., Problems]]] = {
         "port": _observe_port,

@@ -18,6 +18,7 @@ from .engine_errors import ForeignEdit
 from .files import POLL_SECONDS, make_directory, read_bytes, remove, safe_path, write_atomically
 from .journal import (
     CONFIRMED,
+    OBSERVED,
     ON_TRIAL,
     PREPARED,
     VERIFYING,
@@ -86,6 +87,14 @@ class OpenJournal:
             return False
         return confirmed_id.strip() == str(self.journal["id"]).encode("ascii")
 
+    def read_losses(self) -> str | None:
+        """What the run has observed that worked before and does not now; empty for nothing, None where it has not observed yet."""
+        try:
+            data = json.loads(read_bytes(os.path.join(self.directory, OBSERVED)) or b"{}")
+            return str(data["losses"]) if data.get("id") == self.journal["id"] else None
+        except (OSError, ValueError, LookupError, AttributeError):  # what cannot be read says nothing
+            return None
+
     def save_result(self, seconds: float) -> None:
         """Keep the outcome, which would be unknown otherwise. A disk that is full gets the seconds. Raises OSError."""
         limit = self.clock() + seconds
@@ -103,8 +112,9 @@ class OpenJournal:
         # As long as the journal is open, a killed engine is followed by one that publishes it again.
         self.publish_progress(result_of(self.journal)["outcome"])
         archive_journal(self.directory, self.journal["id"])
-        with contextlib.suppress(OSError):  # it names a transaction that is over
-            remove(os.path.join(self.directory, CONFIRMED))
+        for name in (CONFIRMED, OBSERVED):
+            with contextlib.suppress(OSError):  # it names a transaction that is over
+                remove(os.path.join(self.directory, name))
         prune_history(self.directory)
 
 

@@ -25,6 +25,7 @@ from .journal import (
     CLOSED,
     COMMITTED,
     CONFIRMING,
+    OBSERVING,
     ON_TRIAL,
     PREPARED,
     ROLLED_BACK,
@@ -131,7 +132,7 @@ class Engine:
         if self.journal.get("boot") != boot:
             # The monotonic clock restarted: times from before a reboot mean nothing.
             self.journal.update({"boot": boot, "deadline": None, "times": {}})
-            if self.journal["phase"] == CONFIRMING:
+            if self.journal["phase"] in (CONFIRMING, OBSERVING):
                 # What was healthy before has to show that it is after it, too. A confirmation stays valid.
                 self.journal["phase"] = WAITING
         if self.journal["attempts"] > 1:
@@ -190,7 +191,15 @@ class Engine:
         elif timeout is not None:
             self.open_journal.save({"phase": CONFIRMING, "deadline": self.clock() + timeout})
         else:
+            self._commit(observation)
+
+    def _commit(self, observation: Observation) -> None:
+        """Commit what the node has verified, unless the run first observes what only others can see."""
+        timeout = self.journal.get("observation_timeout")
+        if timeout is None:
             self._close(COMMITTED, None, observation)
+        else:
+            self.open_journal.save({"phase": OBSERVING, "deadline": self.clock() + timeout})
 
     def _verify_change(self) -> str | None:
         """Why a healthy component is not as expected; None when it is. After a reboot of the node all is verified again."""
@@ -203,6 +212,13 @@ class Engine:
 
     def _confirm(self) -> None:
         failure, observation = self.waiter.wait_until_confirmed()
+        if failure is None:
+            self._commit(observation)
+        else:
+            self._fail(failure, observation)
+
+    def _observe(self) -> None:
+        failure, observation = self.waiter.wait_until_observed()
         if failure is None:
             self._close(COMMITTED, None, observation)
         else:
@@ -288,6 +304,7 @@ class Engine:
         APPLYING: _apply,
         WAITING: _wait,
         CONFIRMING: _confirm,
+        OBSERVING: _observe,
         ROLLING_BACK: _restore,
         VERIFYING: _verify,
     }
@@ -304,6 +321,9 @@ class Engine:
             "outage_seconds": outage_seconds,
             "proof": self.observations.complete(self.watcher.proof(observation) if observation else None),
             "confirmed": None if self.journal.get("confirm_timeout") is None else self.open_journal.is_confirmed(),
+            "observed": None
+            if self.journal.get("observation_timeout") is None
+            else self.open_journal.read_losses() is not None,
             "notes": self.journal.get("notes", []),
             "log": [redact(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])],
         }

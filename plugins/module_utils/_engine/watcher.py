@@ -9,13 +9,19 @@ from __future__ import annotations
 import typing as t
 
 from .files import POLL_SECONDS, Json
-from .journal import CONFIRMING, PREPARED, VERIFYING, WAITING, PreviousState, RestartMarker, Side
+from .journal import CONFIRMING, OBSERVING, PREPARED, VERIFYING, WAITING, PreviousState, RestartMarker, Side
 from .node import Process
 
 # One failed request on a busy node does not mean that something is wrong.
 TRANSIENT_TIMEOUT = 10.0
 # Which side of the journal's watch is expected to run in which phase.
-SIDE_BY_PHASE: dict[str, Side] = {PREPARED: "before", WAITING: "after", CONFIRMING: "after", VERIFYING: "before"}
+SIDE_BY_PHASE: dict[str, Side] = {
+    PREPARED: "before",
+    WAITING: "after",
+    CONFIRMING: "after",
+    OBSERVING: "after",
+    VERIFYING: "before",
+}
 
 Value = t.TypeVar("Value")
 

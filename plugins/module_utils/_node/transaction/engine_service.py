@@ -190,7 +190,8 @@ def longest_seconds(journal: Journal) -> int:
     """How long a transaction can take, with a restore."""
     wait, ready = int(journal["wait_timeout"]), int(journal["min_ready_seconds"])
     restore = max(wait, RESTORE_TIMEOUT) + RESTART_GRACE
-    return wait + restore + 2 * ready + int(journal.get("confirm_timeout") or 0)
+    awaited = (journal.get("confirm_timeout") or 0) + (journal.get("observation_timeout") or 0)
+    return wait + restore + 2 * ready + int(awaited)
 
 
 def _busy_node_message() -> str:

@@ -31,12 +31,14 @@ _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 @dataclasses.dataclass(frozen=True)
 class TransactionSettings:
-    """How a transaction waits and ends. Times in seconds; confirm_timeout: None when no confirmation is required."""
+    """How a transaction waits and ends. Times in seconds; confirm_timeout: None when no confirmation is required,
+    observation_timeout: None when no run observes the change from elsewhere."""
 
     wait_timeout: int
     min_ready_seconds: int
     rollback: bool
     confirm_timeout: int | None = None
+    observation_timeout: int | None = None
 
     @classmethod
     def of(cls, params: t.Mapping[str, t.Any]) -> TransactionSettings:
@@ -49,7 +51,13 @@ class TransactionSettings:
             if not params["rollback"]:
                 raise Refusal("confirm rolls back what is not confirmed, so it cannot be used with rollback: false.")
         timeout = params["confirm_timeout"] if params["confirm"] else None
-        return cls(params["wait_timeout"], params["min_ready_seconds"], params["rollback"], timeout)
+        return cls(
+            params["wait_timeout"],
+            params["min_ready_seconds"],
+            params["rollback"],
+            timeout,
+            params.get("observation_timeout") or None,
+        )
 
 
 def new_journal(name: str, files: list[FileEntry], watch: Watch, settings: TransactionSettings) -> Journal:
@@ -68,6 +76,7 @@ def new_journal(name: str, files: list[FileEntry], watch: Watch, settings: Trans
         "min_ready_seconds": settings.min_ready_seconds,
         "rollback": settings.rollback,
         "confirm_timeout": settings.confirm_timeout,
+        "observation_timeout": settings.observation_timeout,
         "notes": [],
         "times": {},
         "result": None,

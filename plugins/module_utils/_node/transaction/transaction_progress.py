@@ -11,8 +11,17 @@ import os
 import time
 import typing as t
 
-from ..._engine.files import Json, read_bytes, write_atomically
-from ..._engine.journal import ALARM, CONFIRMED, CONFIRMING, ROLLING_BACK, VERIFYING, result_of
+from ..._engine.files import Json, read_bytes, to_json, write_atomically
+from ..._engine.journal import (
+    ALARM,
+    CONFIRMED,
+    CONFIRMING,
+    OBSERVED,
+    OBSERVING,
+    ROLLING_BACK,
+    VERIFYING,
+    result_of,
+)
 from ..._plan.common.errors import KubeadmError
 from ..._plan.common.identifiers import is_pod_name, is_transaction_id
 from .journal_history import closed_journal, ended_ids, is_active, open_journal, outcome_of, read_progress, set_reported
@@ -31,6 +40,7 @@ _UNKNOWN = (
     "outage_seconds",
     "proof",
     "confirmed",
+    "observed",
 )
 
 
@@ -72,17 +82,27 @@ def report_progress(
     dry: bool,
     run: Run,
     confirmed: str | None = None,
+    observed: str | None = None,
+    losses: str = "",
     acknowledges: bool = True,
 ) -> Json:
-    """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before. acknowledges: whether its
-    outcome counts as reported with this."""
+    """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before. observed: of
+    one that was observed, with these losses. acknowledges: whether its outcome counts as reported with this."""
     if not is_pod_name(name):
         raise KubeadmError(f"invalid name {name!r}: must be kubelet or the name of a static pod.")
-    for option, value in (("id", identifier), ("confirm", confirmed)):
+    for option, value in (("id", identifier), ("confirm", confirmed), ("observed", observed)):
         if value is not None and not is_transaction_id(value):
             raise KubeadmError(f"invalid {option} {value!r}: must be the id of a transaction.")
-    result: Json = {"name": name, "changed": confirmed is not None and _confirm(name, confirmed, dry=dry)}
-    identifier = result["id"] = confirmed or identifier or _latest_id(name)
+    answer = None
+    if confirmed is not None:
+        answer = _Answer(confirmed, CONFIRMING, "confirm: true", CONFIRMED, f"{confirmed}\n".encode("ascii"))
+    elif observed is not None:
+        content = to_json({"id": observed, "losses": losses})
+        answer = _Answer(observed, OBSERVING, "observation_timeout", OBSERVED, content)
+    if confirmed is not None and observed is not None:
+        raise KubeadmError("confirm and observed exclude each other: a transaction waits for one of them at a time.")
+    result: Json = {"name": name, "changed": answer is not None and _give(name, answer, dry=dry)}
+    identifier = result["id"] = confirmed or observed or identifier or _latest_id(name)
     if identifier is None:
         return {**result, "phase": None, "message": "there was no transaction", "running": False, "transaction": None}
     try:
@@ -113,32 +133,43 @@ def _alarm_outcome(identifier: str, problem: str) -> Json:
     }
 
 
-def _confirm(name: str, identifier: str, *, dry: bool) -> bool:
-    """Give the engine the confirmation that it waits for. Returns whether it had none. One that comes after the end changes nothing.
+class _Answer(t.NamedTuple):
+    """What an engine waits for in a phase: the content of a file beside its journal. option: which makes it wait."""
+
+    identifier: str
+    phase: str
+    option: str
+    file: str
+    content: bytes
+
+
+def _give(name: str, answer: _Answer, *, dry: bool) -> bool:
+    """Give the engine the answer that it waits for. Returns whether it had none. One that comes after the end changes nothing.
 
     Raises KubeadmError when the transaction is not known, or does not wait for it.
     """
     journal = open_journal(name)
-    if journal is None or journal["id"] != identifier:
-        if identifier in ended_ids(name):
+    if journal is None or journal["id"] != answer.identifier:
+        if answer.identifier in ended_ids(name):
             return False
-        raise _unknown_error(name, identifier)
-    if journal["phase"] != CONFIRMING:
+        raise _unknown_error(name, answer.identifier)
+    if journal["phase"] != answer.phase:
         late = journal["phase"] in (ROLLING_BACK, VERIFYING)
+        what = "confirmation" if answer.phase == CONFIRMING else "observation"
         advice = (
-            "The change is being rolled back, because it did not become healthy or there was no confirmation in time"
+            f"The change is being rolled back, because it did not become healthy or there was no {what} in time"
             if late
-            else f"Confirm it in phase {CONFIRMING}, which exists only with confirm: true"
+            else f"It waits for one in phase {answer.phase}, which exists only with {answer.option}"
         )
         raise KubeadmError(
-            f"transaction {identifier} of {name} on {os.uname().nodename} waits for no confirmation: it is in phase"
+            f"transaction {answer.identifier} of {name} on {os.uname().nodename} waits for no {what}: it is in phase"
             f" {journal['phase']}. {advice}."
         )
-    path, confirmation = os.path.join(state_directory(name), CONFIRMED), f"{identifier}\n".encode("ascii")
-    if read_bytes(path) == confirmation:
+    path = os.path.join(state_directory(name), answer.file)
+    if read_bytes(path) == answer.content:
         return False
     if not dry:
-        write_atomically(path, confirmation, mode=0o600, uid=0, gid=0)
+        write_atomically(path, answer.content, mode=0o600, uid=0, gid=0)
     return True
 
 

@@ -71,22 +71,32 @@ class Canary:
         }
         return {"metadata": {"labels": self.labels(), "annotations": _EXPLANATION}, "spec": spec}
 
-    def objects(self) -> list[Json]:
-        """What is made, in this order: C(path) and C(body) of each request. The first two stay: an APIService that is away keeps a Namespace from
-        being deleted for ever."""
-        core, apps = f"/api/v1/namespaces/{self.namespace}", f"/apis/apps/v1/namespaces/{self.namespace}"
+    def workload(self) -> list[Json]:
+        """A Deployment of one pod and a Service for it, in the order in which they are made: C(path) and C(body) of each request."""
         labels = {"matchLabels": {LABEL: self.name}}
+        deployment = {"replicas": 1, "selector": labels, "template": self.pod()}
         service = {"selector": {LABEL: self.name}, "ports": [{"port": 80, "protocol": "TCP"}]}
         return [
+            *self._places(),
+            {"path": self.collection("deployments"), "body": self._made("apps/v1", "Deployment", deployment)},
+            {"path": self.collection("services"), "body": self._made("v1", "Service", service)},
+        ]
+
+    def bare_pod(self) -> list[Json]:
+        """A pod that no scheduler gives its node, in the same form."""
+        spec = {**self.pod()["spec"], "nodeName": self.node}
+        del spec["affinity"]
+        return [*self._places(), {"path": self.collection("pods"), "body": self._made("v1", "Pod", spec)}]
+
+    def collection(self, kind: str) -> str:
+        """The path of all objects of a kind."""
+        return f"{'/apis/apps/v1' if kind == 'deployments' else '/api/v1'}/namespaces/{self.namespace}/{kind}"
+
+    def _places(self) -> list[Json]:
+        """These stay: an APIService that is away keeps a Namespace from being deleted for ever."""
+        return [
             {"path": "/api/v1/namespaces", "body": _stays("Namespace", self.namespace)},
-            {"path": f"{core}/serviceaccounts", "body": _stays("ServiceAccount", _ACCOUNT)},
-            {
-                "path": f"{apps}/deployments",
-                "body": self._made(
-                    "apps/v1", "Deployment", {"replicas": 1, "selector": labels, "template": self.pod()}
-                ),
-            },
-            {"path": f"{core}/services", "body": self._made("v1", "Service", service)},
+            {"path": self.collection("serviceaccounts"), "body": _stays("ServiceAccount", _ACCOUNT)},
         ]
 
     def _made(self, version: str, kind: str, spec: Json) -> Json:

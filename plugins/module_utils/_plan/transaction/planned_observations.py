@@ -48,6 +48,27 @@ def of_api_server(before: _Json, after: _Json, kubeconfig: str) -> list[dict[str
     return [{**servers, "kind": "tokens"}, {**servers, "kind": "versions"}]
 
 
+# What is done with a canary, in this order: the step of the engine, its name in messages, and its seconds, where it waits for no controller.
+_LEAD = ("lead", "the renewal of the leader's Lease", None)
+_WORKLOAD = (
+    ("create", "the creation of a Deployment and a Service", None),
+    ("find", "a pod for the Deployment", None),
+    ("schedule", "the pod's place on a node", None),
+    ("start", "the start of the pod", None),
+    ("log", "the pod's log", 30),
+    ("token", "a token of its ServiceAccount", 30),
+    ("endpoint", "an EndpointSlice with its address", None),
+    ("delete", "the end of the pod without its Deployment", None),
+)
+_POD = (
+    ("create", "the creation of a pod", 30),
+    ("find", "the pod at the API", 30),
+    ("start", "the start of the pod", None),
+    ("log", "the pod's log", 30),
+    ("delete", "the end of the pod", None),
+)
+
+
 def of_canary(canary: Canary, sides: _Json, kubeconfig: str, *, seconds: float, must_start: bool) -> dict[str, t.Any]:
     """That a Deployment gets its pod, and all that has to work for that and behind it.
 
@@ -55,16 +76,37 @@ def of_canary(canary: Canary, sides: _Json, kubeconfig: str, *, seconds: float, 
     known to be set in this way: what its manifest has and lacks. seconds: until when what worked before counts as slow. must_start: whether nothing is
     changed where the kubelet starts no pod.
     """
+    is_elected = any(side["lease"] for side in sides.values())
     return {
+        **_canary(
+            canary, canary.workload(), ("deployments", "services"), [*([_LEAD] if is_elected else []), *_WORKLOAD]
+        ),
         **sides,
-        "kind": "canary",
         "kubeconfig": kubeconfig,
+        "seconds": seconds,
+        "must_start": must_start,
+    }
+
+
+def of_pod(canary: Canary) -> dict[str, t.Any]:
+    """That a node starts a pod, and that its log can be read through the API."""
+    return {**_canary(canary, canary.bare_pod(), ("pods",), _POD), "before": {}, "after": {}, "must_start": False}
+
+
+def _canary(
+    canary: Canary,
+    objects: list[dict[str, t.Any]],
+    kinds: t.Sequence[str],
+    steps: t.Sequence[tuple[str, str, int | None]],
+) -> dict[str, t.Any]:
+    return {
+        "kind": "canary",
         "component": canary.component,
         "node": canary.node,
         "namespace": canary.namespace,
         "label": LABEL,
         "sweep": f"{COMPONENT_LABEL}={canary.component_of_node()}",
-        "objects": canary.objects(),
-        "seconds": seconds,
-        "must_start": must_start,
+        "collections": [canary.collection(kind) for kind in kinds],
+        "objects": objects,
+        "steps": [{"step": step, "name": name, "seconds": seconds} for step, name, seconds in steps],
     }

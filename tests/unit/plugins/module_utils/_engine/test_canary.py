@@ -55,18 +55,7 @@ class FakeCluster:
         self.made: dict[str, Json] = {}
         self._renewals = 0
 
-    def request(
-        self,
-        kubeconfig: str,
-        path: str,
-        at: t.Any = None,
-        *,
-        method: str = "GET",
-        body: Json | None = None,
-        timeout: float,
-    ) -> ApiResponse:
-        assert (kubeconfig, at["host"]) == ("/admin.conf", "10.0.0.11")
-        assert timeout > 30
+    def request(self, method: str, path: str, body: Json | None) -> ApiResponse:
         self.requests.append((method, path))
         for end, (status, message) in self.refused.items():
             if path.partition("?")[0].endswith(end):
@@ -110,7 +99,7 @@ class FakeCluster:
         if self.slow:
             self.slow -= 1
             return []
-        if not self.makes_pods or (self.ends_pods and "deployments" not in self.made):
+        if not self.makes_pods or (self.ends_pods and not {"deployments", "pods"}.intersection(self.made)):
             return []
         condition = {"type": "PodScheduled", "message": "0/2 nodes are available"}
         status = {"containerStatuses": self.statuses, "conditions": [] if self.schedules else [condition]}
@@ -121,7 +110,6 @@ class FakeCluster:
 @pytest.fixture(name="cluster")
 def fixture_cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     cluster = FakeCluster()
-    monkeypatch.setattr(canary, "api_request", cluster.request)
     monkeypatch.setattr(
         canary, "token_problem", lambda _kubeconfig, _address, issued: "" if issued == ISSUED else "401"
     )
@@ -141,7 +129,7 @@ def planned(*, lease: str = "", must_start: bool = True) -> Json:
 
 
 def look(
-    side: Side = "after", *, lease: str = "", must_start: bool = True, clock: Clock | None = None
+    cluster: FakeCluster, side: Side = "after", *, lease: str = "", must_start: bool = True, clock: Clock | None = None
 ) -> tuple[Json, str]:
     """What a look finds, and what it does not show."""
     clock = clock or Clock()
@@ -149,16 +137,16 @@ def look(
         planned(lease=lease, must_start=must_start),
         side,
         "kube-scheduler-abcdef-after",
+        send=cluster.request,
         clock=clock,
         sleep=clock.sleep,
         is_first=side == "before",
-        publish=lambda step: None,
     )
     return made.observe(60), made.unverified
 
 
 def test_all_that_is_made_is_used_and_deleted(cluster: FakeCluster) -> None:
-    assert look() == (dict.fromkeys(ALL, ""), "")
+    assert look(cluster) == (dict.fromkeys(ALL, ""), "")
     assert set(cluster.made) == {"namespaces", "serviceaccounts"}
     # Quick on a quiet cluster, and few requests: an API server that comes back has its hands full.
     assert len(cluster.requests) == 14
@@ -175,7 +163,7 @@ def test_what_is_made_is_for_this_node_alone(cluster: FakeCluster) -> None:
         return delete(method, path, body)
 
     cluster._respond = respond  # type: ignore[method-assign]
-    look()
+    look(cluster)
     pod = made["deployments"]["spec"]["template"]
     assert pod["spec"]["tolerations"] == [{"key": "a.example/gpu", "operator": "Exists", "effect": "NoSchedule"}]
     assert made["deployments"]["metadata"]["name"] == "kube-scheduler-abcdef-after"
@@ -191,7 +179,7 @@ def test_what_is_made_is_for_this_node_alone(cluster: FakeCluster) -> None:
 def test_what_is_slow_is_waited_for(cluster: FakeCluster) -> None:
     cluster.slow = 20
     clock = Clock()
-    assert look(clock=clock)[0] == dict.fromkeys(ALL, "")
+    assert look(cluster, clock=clock)[0] == dict.fromkeys(ALL, "")
     assert clock.now >= 1020
 
 
@@ -216,10 +204,10 @@ def test_what_is_slow_is_waited_for(cluster: FakeCluster) -> None:
             STARTED,
             "kube-root-ca.crt not found, after 60 s",
         ),
-        ({"knows_tokens": False}, TOKEN, "the API server answers 404: no such account, after 60 s"),
+        ({"knows_tokens": False}, TOKEN, "the API server answers 404: no such account, after 30 s"),
         ({"has_endpoints": False}, SLICE, "no EndpointSlice has it, after 60 s"),
         ({"ends_pods": False}, END, "it is still there, after 60 s"),
-        ({"refused": {"/log": (502, "dial tcp")}}, LOG, "the API server answers 502: dial tcp, after 60 s"),
+        ({"refused": {"/log": (502, "dial tcp")}}, LOG, "the API server answers 502: dial tcp, after 30 s"),
         (
             {"refused": {"/services": (500, "out of range")}},
             CREATED,
@@ -233,7 +221,7 @@ def test_what_does_not_work_is_named_with_its_reason(
 ) -> None:
     for name, value in lost.items():
         setattr(cluster, name, value)
-    found, unverified = look()
+    found, unverified = look(cluster)
     assert found == {**dict.fromkeys(ALL[: ALL.index(step)], ""), step: problem}
     assert unverified == ""
     assert "deployments" not in cluster.made
@@ -241,7 +229,7 @@ def test_what_does_not_work_is_named_with_its_reason(
 
 def test_an_image_that_cannot_be_pulled_proves_nothing(cluster: FakeCluster) -> None:
     cluster.statuses = [{"state": {"waiting": {"reason": "ErrImagePull", "message": "no such host"}}}]
-    assert look() == (dict.fromkeys(ALL[:3], ""), "its image cannot be pulled: no such host")
+    assert look(cluster) == (dict.fromkeys(ALL[:3], ""), "its image cannot be pulled: no such host")
 
 
 @pytest.mark.parametrize(
@@ -260,10 +248,10 @@ def test_nothing_is_stopped_where_the_kubelet_starts_no_pod(
     cluster.events = [{"reason": "FailedCreatePodSandBox", "message": message}]
     if is_refused:
         with pytest.raises(EngineError, match="neither the changed component nor the former one: failed to start shim"):
-            look(side, must_start=must_start)
+            look(cluster, side, must_start=must_start)
         assert "deployments" not in cluster.made
     else:
-        assert look(side, must_start=must_start)[0][STARTED] == f"{message}, after 60 s"
+        assert look(cluster, side, must_start=must_start)[0][STARTED] == f"{message}, after 60 s"
 
 
 # ---- a component that is elected -----------------------------------------------------------------------------------------
@@ -272,7 +260,7 @@ def test_nothing_is_stopped_where_the_kubelet_starts_no_pod(
 def test_who_leads_on_this_node_is_observed(cluster: FakeCluster) -> None:
     for leader in ("cp1_1", f"{os.uname().nodename}_1"):
         cluster.leader = leader
-        assert look(lease=LEASE) == ({LED: "", **dict.fromkeys(ALL, "")}, "")
+        assert look(cluster, lease=LEASE) == ({LED: "", **dict.fromkeys(ALL, "")}, "")
 
 
 @pytest.mark.parametrize(
@@ -283,7 +271,7 @@ def test_another_leader_shows_the_change_only_when_it_has_it(
 ) -> None:
     cluster.leader = "cp2_1"
     cluster.leader_pod = {"spec": {"containers": [{"command": ["kube-scheduler", *arguments]}]}}
-    found, unverified = look(lease=LEASE)
+    found, unverified = look(cluster, lease=LEASE)
     if is_shown:
         assert (found[END], unverified) == ("", "")
     else:
@@ -293,21 +281,54 @@ def test_another_leader_shows_the_change_only_when_it_has_it(
 
 def test_whoever_leads_shows_what_works_before_the_change(cluster: FakeCluster) -> None:
     cluster.leader = "cp2_1"
-    assert look("before", lease=LEASE)[0][END] == ""
+    assert look(cluster, "before", lease=LEASE)[0][END] == ""
 
 
 def test_other_leader_that_cannot_be_read_shows_nothing(cluster: FakeCluster) -> None:
     cluster.leader = "cp2_1"
     cluster.refused["/pods/kube-scheduler-cp2"] = (404, "not found")
-    assert look(lease=LEASE)[1] == "cp2 leads (the API server answers 404: not found)"
+    assert look(cluster, lease=LEASE)[1] == "cp2 leads (the API server answers 404: not found)"
 
 
 def test_nobody_who_leads_is_a_loss(cluster: FakeCluster) -> None:
     cluster.leader = ""
     problem = "the Lease kube-scheduler cannot be read (the API server answers 404: not found), after 60 s"
-    assert look(lease=LEASE) == ({LED: problem}, "")
+    assert look(cluster, lease=LEASE) == ({LED: problem}, "")
 
 
 def test_lease_that_nobody_renews_has_no_leader(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_respond", lambda *_: (200, {"spec": {"holderIdentity": "cp1_1", "renewTime": "1"}}))
-    assert look(lease=LEASE)[0] == {LED: "cp1_1 does not renew it, after 60 s"}
+    assert look(cluster, lease=LEASE)[0] == {LED: "cp1_1 does not renew it, after 60 s"}
+
+
+# ---- a pod on one node -------------------------------------------------------------------------------------------------
+
+
+def test_a_node_starts_a_pod_that_no_scheduler_gives_to_it(cluster: FakeCluster) -> None:
+    workload = planned_canary.Canary("canaries", "registry.k8s.io/pause:3.10", "w1", "kubelet", NODE_TAINTS, NAME)
+    made: list[Json] = []
+    respond = cluster._respond
+
+    def keep(method: str, path: str, body: Json) -> tuple[int, Json]:
+        made.extend([body] if method == "POST" else [])
+        return respond(method, path, body)
+
+    cluster._respond = keep  # type: ignore[method-assign]
+    clock = Clock()
+    pod = planned_observations.of_pod(workload)
+    observation = Canary(
+        pod, "before", "kubelet-1", send=cluster.request, clock=clock, sleep=clock.sleep, is_first=True
+    )
+    assert list(observation.observe(30)) == [
+        "the creation of a pod",
+        "the pod at the API",
+        "the start of the pod",
+        "the pod's log",
+        "the end of the pod",
+    ]
+    assert [each["kind"] for each in made] == ["Namespace", "ServiceAccount", "Pod"]
+    assert made[-1]["spec"]["nodeName"] == "w1"
+    assert "affinity" not in made[-1]["spec"]
+    assert [path.partition("?")[0] for method, path in cluster.requests if method == "DELETE"] == [
+        "/api/v1/namespaces/canaries/pods"
+    ]

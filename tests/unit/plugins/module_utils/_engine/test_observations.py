@@ -219,7 +219,9 @@ def fixture_canaries(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> Canarie
     node.prepare()
     journal, _problem = load_journal(str(node.state))
     assert journal is not None
-    journal["watch"]["observations"] = [{"kind": "canary", "before": {}, "after": {}, "seconds": 300}]
+    journal["watch"]["observations"] = [
+        {"kind": "canary", "before": {"server": {}}, "after": {"server": {}}, "kubeconfig": "", "seconds": 300}
+    ]
     save_journal(str(node.state), journal)
     return canaries
 
