@@ -110,9 +110,10 @@ static_pods:
         The open transaction as M(nodecraft.kubeadm.static_pod_info) returns it, with C(id), C(phase), C(message) and C(requested); V(null)
         when there is none.
       type: dict
-    leads_etcd:
+    leads:
       description: >-
-        Whether it is the member of etcd that leads the cluster, so that it is changed last. V(false) when it does not change, or that is not known.
+        Whether it is the member that leads etcd, or holds the Lease of kube-controller-manager or kube-scheduler, so that it is changed last. V(false)
+        when it does not change, or that is not known.
       type: bool
     persistable:
       description:

@@ -227,12 +227,11 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
             is_first = host == decision.turns[0]
             observes = [] if is_first and decision.is_ready else decision.planned
             found = dataclasses.replace(found, observes=observes, turn_api=self._api_host(hosts, changing=[host]))
-        groups = {name: control_planes.turn_group(hosts[name]) for name in decision.turns}
-        first, then, last = (turn if groups.get(host) == group else () for group in control_planes.TURN_GROUPS)
-        files = (*first, *then, *last, *persist)
-        if len(set(groups.values())) > 1:
-            files = (IncludedFile(_IN_ORDER, _ALL),)
-        return dataclasses.replace(found, files=files, first=first, then=then, last=(*last, *persist))
+        rounds = control_planes.turn_rounds(decision.planned, decision.turns) or [[]]
+        own = [turn if host in each else () for each in rounds]
+        own[-1] = (*own[-1], *persist)
+        files = own[0] if len(rounds) == 1 else (IncludedFile(_IN_ORDER, _ALL),)
+        return dataclasses.replace(found, files=files, rounds=tuple(own))
 
     def _skipped(self, hosts: t.Container[str]) -> list[str]:
         """The control planes of the inventory that take no part: by C(--limit), or in the play but without this role."""

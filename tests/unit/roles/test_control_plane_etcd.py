@@ -52,6 +52,19 @@ def test_the_member_that_leads_is_changed_last(stage: Stage) -> None:
     assert done(outcome, "change") == [("cp2", "etcd"), ("cp3", "etcd"), ("cp1", "etcd")]
 
 
+def test_leaders_are_changed_last_each_in_its_round(stage: Stage) -> None:
+    names = ("etcd", "kube-controller-manager", "kube-scheduler")
+    stubs = [{name: "leads" if name == own else "changes" for name in names} for own in names]
+    outcome = play(
+        stage,
+        *stubs,
+        control_plane_components={name: {"args": {"v": 3}} for name in names},
+        control_plane_persist=False,
+    )
+    assert outcome.status == 0, outcome.output
+    assert list(dict.fromkeys(host for host, _name in done(outcome, "change"))) == ["cp3", "cp2", "cp1"]
+
+
 def test_short_restarts_are_flags_of_the_components(stage: Stage) -> None:
     outcome = play(stage, {}, control_plane_short_restarts=True)
     assert outcome.status == 0, outcome.output

@@ -142,14 +142,12 @@ class ControlPlanes(RoleRun):
 
     def apply(self, hosts: t.Sequence[str]) -> None:
         self.play.run_on_hosts(self.role, "admit", hosts)
-        parts = {
-            each["file"]
-            for host in hosts
-            if host not in self.play.lost
-            for each in self.result("admit", host).get("files") or ()
-        }
-        for part in ("first", "then", "last") if "in_order.yml" in parts else ("files",):
-            files = {host: self.result("admit", host).get(part) or [] for host in hosts if host not in self.play.lost}
+        admitted = {host: self.result("admit", host) for host in hosts if host not in self.play.lost}
+        included = {host: own.get("files") or [] for host, own in admitted.items()}
+        is_in_order = any(each["file"] == "in_order.yml" for found in included.values() for each in found)
+        rounds = max((len(own.get("rounds") or ()) for own in admitted.values()), default=0) if is_in_order else 1
+        for number in range(rounds):
+            files = {host: own["rounds"][number] for host, own in admitted.items()} if is_in_order else included
             again = [host for host, found in files.items() if found and found[0]["file"] == "replan.yml"]
             if again:
                 self.play.run_on_hosts(self.role, "plan", again, register="begin")

@@ -95,9 +95,13 @@ class Site:
 
     def unverified(self, pod: static_pods.StaticPod, **args: t.Any) -> list[str]:
         """What the same could not verify."""
+        return self.context_after(pod, **args).unverified
+
+    def context_after(self, pod: static_pods.StaticPod, **args: t.Any) -> PreflightContext:
+        """The context with what the same has found."""
         node = self.node
         preflight.check(pod, self.plan(pod, **args), node)
-        return node.unverified
+        return node
 
     def check_volume(self, pod: static_pods.StaticPod) -> tuple[str, ...]:
         """The preflight of a change that mounts another directory over a member's data."""

@@ -44,7 +44,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     if cluster is None:
         return [*warnings, *_refuse_unlisted_members(pod, failure, node)]
     etcd_change.refuse_small_quota(plan.before, plan.after, cluster.size, os.uname().nodename)
-    node.facts["leads_etcd"] = cluster.leads
+    node.facts["leads"] = cluster.leads
     return [*warnings, *_refuse_risks(pod, cluster, node), *_warn_of_lone_member(pod, cluster)]
 
 

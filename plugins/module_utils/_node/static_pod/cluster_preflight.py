@@ -8,10 +8,12 @@ renewed often enough: those of the nodes, and that of a leader. The members of e
 from __future__ import annotations
 
 import os
+import typing as t
 
 from ..._engine import probes
 from ..._engine.kubelet_node import LEASES
 from ..._plan.common.errors import KubeadmError, Refusal
+from ..._plan.documents import configuration
 from ..._plan.kubernetes import heartbeats
 from ..._plan.static_pod import leader_election, other_instances
 from ..._plan.static_pod import plan as static_pod
@@ -21,7 +23,11 @@ from .component_files import ComponentFiles, PreflightContext, is_healthy, retry
 
 
 def check_cluster(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
-    """Warnings. Raises Refusal."""
+    """Warnings. Raises Refusal. The node's fact C(leads) is whether its instance leads."""
+    lease = lease_path(pod.name, ComponentFiles(plan.before))
+    if lease:
+        held, _why = probes.api_get(node.kubeconfig, lease)
+        node.facts["leads"] = leader_election.is_holder(held, (os.uname().nodename, node.kubelet.node_name))
     return [*_refuse_last(pod, node), *_refuse_short_grace(pod.name, plan, node)]
 
 
@@ -83,6 +89,20 @@ def _refuse_short_grace(name: str, plan: static_pod.StaticPodPlan, node: Preflig
     if problem and not node.force:
         raise Refusal(f"refused before anything was written: {problem} force: true changes it anyway.")
     return [f"forced: {problem}"] if problem else []
+
+
+def lease_path(name: str, files: ComponentFiles) -> str:
+    """Where at the API the Lease of a component's leader is; empty where nobody is elected. files: of the component."""
+    election: t.Mapping[str, t.Any] = {}
+    path = files.flag("config")
+    if path and name in leader_election.ELECTED:
+        try:
+            election = configuration.read(
+                files.read(path), "KubeSchedulerConfiguration", lambda data: data.get("leaderElection") or {}
+            )
+        except KubeadmError:
+            election = {}
+    return leader_election.lease_path(name, files.flag, election)
 
 
 def refuse_slow_renewal(name: str, running: ComponentFiles, plan: static_pod.StaticPodPlan) -> None:

@@ -161,7 +161,7 @@ class PreflightContext:
     """What the checks use of a node.
 
     ready_timeout: seconds that something unhealthy may take to recover. kubeconfig: of the node's administrator. force: as in the module's option.
-    unverified: what the checks could not verify, each with the reason. facts: what they found that is used later: C(leads_etcd), C(sandbox_image).
+    unverified: what the checks could not verify, each with the reason. facts: what they found that is used later: C(leads), C(sandbox_image).
     """
 
     kubelet: Kubelet

@@ -12,14 +12,13 @@ import typing as t
 from ..._engine.canary import NAME, NODE_TAINTS
 from ..._engine.journal import Address
 from ..._plan.common.errors import KubeadmError
-from ..._plan.documents import configuration
 from ..._plan.static_pod import leader_election
 from ..._plan.static_pod.manifest import Manifest
 from ..._plan.static_pod.plan import StaticPodPlan
 from ..._plan.static_pod.reconciliation import FILES_ANNOTATION
 from ..._plan.transaction import planned_observations
 from ..._plan.transaction.canary import Canary
-from . import static_pods
+from . import cluster_preflight, static_pods
 from .component_files import ComponentFiles
 
 COMPONENTS = (static_pods.API_SERVER, *leader_election.ELECTED)
@@ -68,7 +67,7 @@ def plan_canary(
     sides = {
         side: {
             "server": servers[number],
-            "lease": _lease_of(pod.name, (former, planned)[number]),
+            "lease": cluster_preflight.lease_path(pod.name, (former, planned)[number]),
             "has": sorted(texts[number] - texts[1 - number]),
             "lacks": sorted(texts[1 - number] - texts[number]),
         }
@@ -94,16 +93,3 @@ def _texts_of(manifest: Manifest) -> set[str]:
     """What tells one setting of a component from another at its mirror pod."""
     checksum = (manifest.pod["metadata"].get("annotations") or {}).get(FILES_ANNOTATION)
     return {*manifest.arguments, *([f"{FILES_ANNOTATION}={checksum}"] if checksum else [])}
-
-
-def _lease_of(name: str, files: ComponentFiles) -> str:
-    election: t.Mapping[str, t.Any] = {}
-    path = files.flag("config")
-    if path and name in leader_election.ELECTED:
-        try:
-            election = configuration.read(
-                files.read(path), "KubeSchedulerConfiguration", lambda data: data.get("leaderElection") or {}
-            )
-        except KubeadmError:
-            election = {}
-    return leader_election.lease_path(name, files.flag, election)

@@ -179,7 +179,7 @@ class _PlanSteps(StaticPodSteps):
         return {
             **result,
             "persistable": self._persistable(plan) if plan else None,
-            "leads_etcd": self._leads_etcd,
+            "leads": self._leads,
             **_describe_state(self._name, directory, self._node.kubelet, self._host),
             # A plan verifies more than whether the static pod is ready.
             "unverified": result["unverified"],

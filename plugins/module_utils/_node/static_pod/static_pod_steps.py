@@ -62,7 +62,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
         self._kubelet = kubelet
         self._manifest: str | None = None
         self._snapshot: str | None = None
-        self._leads_etcd = False
+        self._leads = False
         self._sandbox_image = ""
 
     def _parse(self) -> Desired:
@@ -109,7 +109,7 @@ class StaticPodSteps(TransactionSteps[Desired]):
             return ()
         node = self._preflight_context(observed)
         warnings = preflight.check(observed.pod, plan, node)
-        self._leads_etcd = node.facts.get("leads_etcd", False)
+        self._leads = node.facts.get("leads", False)
         self._sandbox_image = node.facts.get("sandbox_image", "")
         return [
             *warnings,

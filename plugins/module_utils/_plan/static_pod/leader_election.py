@@ -55,6 +55,12 @@ def lease_path(name: str, flag: t.Callable[[str], str | None], election: t.Mappi
     return "" if flags.gate_value(elects.lower()) is False else path
 
 
+def is_holder(lease: t.Mapping[str, t.Any] | None, names: t.Container[str]) -> bool:
+    """Whether the Lease of a leader is held by a node of one of these names; client-go adds C(_) and a random ID. lease: None where it cannot be read."""
+    holder = str(((lease or {}).get("spec") or {}).get("holderIdentity") or "")
+    return holder.rpartition("_")[0] in names
+
+
 class Renewal(t.NamedTuple):
     """How a component renews its lease. setting: what sets the limit. qps: its requests a second; None for no limit that matters."""
 

@@ -31,6 +31,7 @@ SAME_FOR_ALL = (
 )
 
 _ETCD = "etcd"
+_WITH_LEADER = ("kube-scheduler", "kube-controller-manager", _ETCD)  # the node that leads a later one is changed later
 _REQUIRED = control_plane_nodes.COMPONENTS
 _UPGRADE = "WARNING: a kubeadm upgrade writes the manifests again and so reverts this; run this again after one."
 _OFF = (None, False, "disabled")
@@ -107,22 +108,32 @@ def is_repair(host: StaticPodHost) -> bool:
     return any(name in pods_in_order(host) for name in _unready(host.planned_pods))
 
 
-# A repair is first: until then no other node may be changed. The member that leads etcd is last, so that its leadership moves once, to one that is
-# changed already.
-TURN_GROUPS = _REPAIRED, _OTHERS, _LEADING = range(3)
-
-
-def turn_group(host: StaticPodHost) -> int:
-    """Which of C(TURN_GROUPS) a host that changes something belongs to."""
+def _turn_rank(host: StaticPodHost) -> int:
+    """A repair is first: until then no other node may be changed. Who leads is last, so that the leadership moves once, to one that is changed already;
+    where other nodes lead other components, etcd's is behind the controller manager's, and that one behind the scheduler's."""
     if is_repair(host):
-        return _REPAIRED
-    return _LEADING if _ETCD in pods_in_order(host) and host.plan.static_pods[_ETCD].leads_etcd else _OTHERS
+        return 0
+    changing, plans = pods_in_order(host), host.plan.static_pods
+    led = (rank for rank, name in enumerate(_WITH_LEADER, 2) if name in changing and plans[name].leads)
+    return max(led, default=1)
 
 
 def turn_order(hosts: Hosts[StaticPodHost]) -> list[str]:
     """The hosts to change, in this order."""
     changing = [name for name, host in hosts.items() if pods_in_order(host)]
-    return sorted(changing, key=lambda name: turn_group(hosts[name]))
+    return sorted(changing, key=lambda name: _turn_rank(hosts[name]))
+
+
+def turn_rounds(hosts: t.Iterable[str], turns: t.Sequence[str]) -> list[list[str]]:
+    """The turns in rounds, in each of which they are in the order of the play. hosts: in that order. turns: as C(turn_order) has them."""
+    places = {name: place for place, name in enumerate(hosts)}
+    rounds: list[list[str]] = []
+    for name in turns:
+        if rounds and places[rounds[-1][-1]] < places[name]:
+            rounds[-1].append(name)
+        else:
+            rounds.append([name])
+    return rounds
 
 
 def impaired_hosts(hosts: Hosts[StaticPodHost]) -> list[str]:

@@ -51,10 +51,10 @@ class Persistable:
 
 @dataclasses.dataclass(frozen=True)
 class PodPlan(ComponentResult):
-    """The plan of one static pod. persistable: None without a plan. leads_etcd: whether it is the member that leads etcd."""
+    """The plan of one static pod. persistable: None without a plan. leads: whether it leads the others of its kind."""
 
     persistable: Persistable | None = typed.field_of(Persistable)
-    leads_etcd: bool = False
+    leads: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,14 +164,12 @@ class IncludedFile:
 
 @dataclasses.dataclass(frozen=True)
 class OwnShare(StepResult):
-    """Of the step admit: what one host does. files: of tasks, in their order. first, then, last: where turns are not in the order of the play, its turn
-    before those of other hosts, among these or behind them, and with the last what follows all turns. observes: the hosts that are observed before its
+    """Of the step admit: what one host does. files: of tasks, in their order. rounds: where turns are not in the order of the play, what it
+    includes in each round of all hosts, with what follows all turns in the last one. observes: the hosts that are observed before its
     turn. verifies: those on which the last host verifies kubeadm-config. turn_api, end_api: who uses the API for it."""
 
     files: tuple[IncludedFile, ...] = typed.tuple_of(IncludedFile)
-    first: tuple[IncludedFile, ...] = typed.tuple_of(IncludedFile)
-    then: tuple[IncludedFile, ...] = typed.tuple_of(IncludedFile)
-    last: tuple[IncludedFile, ...] = typed.tuple_of(IncludedFile)
+    rounds: tuple[tuple[IncludedFile, ...], ...] = ()
     observes: t.Sequence[str] = ()
     verifies: t.Sequence[str] | None = None
     turn_api: ApiHost | None = typed.field_of(ApiHost.parse)

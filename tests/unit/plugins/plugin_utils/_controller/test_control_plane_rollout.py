@@ -242,9 +242,9 @@ def test_each_host_takes_its_own_part() -> None:
     its_pass.delegate_host = "cp1"
     decided(its_pass)
     first, repair, nothing = (its_pass.as_host(name).run_step("admit") for name in hosts)
-    assert (first["first"], first["then"]) == ([], [{"file": "turn.yml", "host": "cp1"}])
-    assert (repair["first"], repair["then"]) == ([{"file": "turn.yml", "host": "cp2"}], [])
-    assert (nothing["first"], nothing["then"], nothing["observes"]) == ([], [], [])
+    assert first["rounds"] == [[], [{"file": "turn.yml", "host": "cp1"}]]
+    assert repair["rounds"] == [[{"file": "turn.yml", "host": "cp2"}], []]
+    assert (nothing["rounds"], nothing["observes"]) == ([[], []], [])
     # What is down was not ready, so that the plan does not do.
     assert first["observes"] == repair["observes"] == ["cp1", "cp2", "cp3"]
     assert (first["turn_api"]["host"], first["end_api"]["host"]) == ("cp3", "cp1")

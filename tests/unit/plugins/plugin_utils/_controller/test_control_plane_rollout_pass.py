@@ -457,7 +457,7 @@ def test_what_is_down_is_repaired_first() -> None:
 
 
 def test_the_member_that_leads_etcd_is_changed_last() -> None:
-    leading, following = ({ETCD: {**pod(ON, **REHEARSED), "leads_etcd": leads}} for leads in (True, False))
+    leading, following = ({ETCD: {**pod(ON, **REHEARSED), "leads": leads}} for leads in (True, False))
     found = run(leading, following, results={"static_pod_info": READY})
     assert (found.failures, found.changed) == ({}, ["cp2", "cp1"])
 

@@ -100,7 +100,7 @@ def plan_pods(call: stand_in.StandIn, arguments: dict[str, t.Any]) -> dict[str, 
             plan = start_change(call, name, {**settings, **shared, "name": name})
             found = seen.pop(name, None) or stand_in.pod_of(name, "", observations)
             leads = behaviour_of(call, name) == "leads"
-            plans[name] = {"failed": False, "msg": None, "leads_etcd": leads, **plan, **found}
+            plans[name] = {"failed": False, "msg": None, "leads": leads, **plan, **found}
     failures = [plan for plan in plans.values() if plan["failed"]]
     facts = call.variable("stub_facts", None)
     if facts:  # what each static pod, and the API, has for kubeadm-config

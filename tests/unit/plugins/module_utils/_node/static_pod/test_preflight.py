@@ -175,6 +175,14 @@ def test_a_grace_period_too_short_for_a_kubelet_is_refused(site: Site, monkeypat
     assert any(warning.startswith("forced: args: invalid node-monitor") for warning in site.check(pod, **grace))
 
 
+@pytest.mark.parametrize(("holder", "leads"), [("cp1_1", True), (f"{os.uname().nodename}_1", True), ("cp2_1", False)])
+def test_leader_is_known_by_its_lease(site: Site, monkeypatch: pytest.MonkeyPatch, holder: str, leads: bool) -> None:
+    lease = ({"spec": {"holderIdentity": holder}}, "")
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: lease if "/leases/" in path else (None, "away"))
+    found = site.context_after(site.pod("kube-scheduler", samples.SCHEDULER), v=4)
+    assert found.facts["leads"] is leads
+
+
 def test_file_in_memory_is_refused(site: Site) -> None:
     pod = api_server(site)
     path = site.pki / "memory" / "tokens.csv"

@@ -120,7 +120,7 @@ def test_a_plan_is_what_the_module_of_one_reports_in_check_mode(master: FakeNode
     with alone.session():
         alone.read()
         alone.plan()
-    own = {"failed", "msg", "persistable", "leads_etcd", "ready", "problem"}
+    own = {"failed", "msg", "persistable", "leads", "ready", "problem"}
     assert {key: value for key, value in results[NAME].items() if key not in own} == alone.report()
     of_one = {key: value for key, value in results[NAME].items() if key not in own - ANSIBLE_KEYS}
     assert schema_errors("static_pod", of_one, added_later={"rehearsal"}) == []

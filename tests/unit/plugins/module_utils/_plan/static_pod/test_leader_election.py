@@ -134,3 +134,11 @@ def test_the_lease_of_a_leader_is_where_it_is_set(
 ) -> None:
     found = leader_election.lease_path(name, given.get, election)
     assert found == (path and f"/apis/coordination.k8s.io/v1/namespaces/{path}")
+
+
+def test_holder_of_a_lease_is_named_with_a_random_id() -> None:
+    lease = {"spec": {"holderIdentity": "cp_1_7f5f"}}
+    assert leader_election.is_holder(lease, ("cp_1",))
+    assert not leader_election.is_holder(lease, ("cp",))
+    assert not leader_election.is_holder({"spec": {"holderIdentity": None}}, ("cp_1",))
+    assert not leader_election.is_holder(None, ("cp_1",))

@@ -140,12 +140,36 @@ def test_a_repair_is_first_and_does_not_query() -> None:
     assert rollout.impaired_hosts(parsed(hosts)) == ["cp3"]
 
 
+def test_leaders_of_several_components_are_last_in_one_order() -> None:
+    led = {"cp1": ETCD, "cp2": "kube-controller-manager", "cp3": SCHEDULER, "cp4": ""}
+    planned = {
+        node: {name: {**pod(ON), "leads": name == own} for name in led.values() if name} for node, own in led.items()
+    }
+    hosts = {node: host(node, pods) for node, pods in planned.items()}
+    turns = rollout.turn_order(parsed(hosts))
+    assert turns == ["cp4", "cp3", "cp2", "cp1"]
+    assert rollout.turn_rounds(hosts, turns) == [["cp4"], ["cp3"], ["cp2"], ["cp1"]]
+
+
+@pytest.mark.parametrize(
+    ("turns", "rounds"),
+    [
+        ([], []),
+        (["cp1", "cp3"], [["cp1", "cp3"]]),
+        (["cp2", "cp3", "cp1"], [["cp2", "cp3"], ["cp1"]]),
+        (["cp3", "cp1", "cp2"], [["cp3"], ["cp1", "cp2"]]),
+    ],
+)
+def test_round_keeps_the_order_of_the_play(turns: list[str], rounds: list[list[str]]) -> None:
+    assert rollout.turn_rounds(["cp1", "cp2", "cp3"], turns) == rounds
+
+
 def test_the_member_that_leads_etcd_is_last() -> None:
-    planned = {name: {ETCD: {**pod(ON), "leads_etcd": name == "cp1"}} for name in ("cp1", "cp2")}
+    planned = {name: {ETCD: {**pod(ON), "leads": name == "cp1"}} for name in ("cp1", "cp2")}
     hosts = three(**{name: host(name, pods) for name, pods in planned.items()}, cp3=host("cp3", DOWN))
     assert rollout.turn_order(parsed(hosts)) == ["cp3", "cp2", "cp1"]
     # Where the member itself stays, leading is no reason.
-    unchanged = three(cp1=host("cp1", {ETCD: {**pod(), "leads_etcd": True}, API_SERVER: pod(ON)}))
+    unchanged = three(cp1=host("cp1", {ETCD: {**pod(), "leads": True}, API_SERVER: pod(ON)}))
     assert rollout.turn_order(parsed(unchanged))[0] == "cp1"
 
 
