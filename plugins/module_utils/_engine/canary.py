@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from .engine_errors import EngineError
 from .files import Json, json_object
-from .journal import PlannedObservation, Side
+from .journal import LeaderSeen, PlannedObservation, Side
 from .probes import ApiResponse, token_problem
 
 # Before the change: a cluster in which it takes longer has no canary to compare with.
@@ -35,7 +35,8 @@ class Canary:
     """One look. side: whose server and Lease; name: of all that is made for it. send: sends a request to the API. is_first: whether nothing has been
     stopped yet. publish: is called with the name of each step before it.
 
-    unverified: what the look does not show, with the reason; empty when it shows all.
+    unverified: what the look does not show, with the reason; empty when it shows all. leader: whom it found behind the change; None where nobody is
+    elected.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Canary:
         self.is_first = is_first
         self.publish = publish
         self.unverified = ""
+        self.leader: LeaderSeen | None = None
         self._is_final = self._is_swept = False
         self._renewed: str | None = None
         self._pod: Json = {}
@@ -117,12 +119,13 @@ class Canary:
         if not holder or not is_renewed:
             return f"{holder} does not renew it" if holder else "nobody leads"
         if not self.is_first:
-            self._require_leader_settings(holder.rpartition("_")[0])
+            self._read_leader(holder.rpartition("_")[0])
         return ""
 
-    def _require_leader_settings(self, leader: str) -> None:
+    def _read_leader(self, leader: str) -> None:
         """What works shows nothing of this component where one leads that is not set as it is."""
         if leader in (os.uname().nodename, self.planned["node"]):
+            self.leader = {"node": self.planned["node"], "is_own": True, "is_changed": True}
             return
         pod, problem = self._get(f"/api/v1/namespaces/kube-system/pods/{self.planned['component']}-{leader}")
         containers = ((pod or {}).get("spec") or {}).get("containers") or []
@@ -130,7 +133,9 @@ class Canary:
         set_there = {text for each in containers for text in (*(each.get("command") or []), *(each.get("args") or []))}
         set_there |= {f"{name}={value}" for name, value in annotations.items()}
         has, lacks = set(self.settings["has"]), set(self.settings["lacks"])
-        if not (has or lacks) or not has <= set_there or lacks & set_there:
+        is_changed = bool(has or lacks) and has <= set_there and not lacks & set_there
+        self.leader = {"node": leader, "is_own": False, "is_changed": is_changed}
+        if not is_changed:
             self.unverified = f"{leader} leads{f' ({problem})' if problem else ', with other settings than this node'}"
 
     def _create(self) -> str:

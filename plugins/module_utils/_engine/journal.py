@@ -331,6 +331,15 @@ class RestartMarker(KubeletReports):
     invocation: str
 
 
+class LeaderSeen(t.TypedDict):
+    """Who held the Lease of an elected component when a canary was made. is_own: whether that is this node. is_changed: whether it has the settings that
+    this node had then."""
+
+    node: str
+    is_own: bool
+    is_changed: bool
+
+
 class Result(t.TypedDict):
     """How a closed transaction ended. Times in seconds, None when they were not measured. confirmed, observed: None where nobody was to."""
 
@@ -377,7 +386,7 @@ class Progress(t.TypedDict, total=False):
 
     boot: the start of the node that deadline and times count from. mark: what shows later whether the files took
     effect; switched: whether the component may have seen the change. unverified: what of the change could not be verified, each with
-    the reason. notes: what else people should know.
+    the reason. leader: of the last canary behind the change. notes: what else people should know.
     """
 
     phase: str
@@ -391,6 +400,7 @@ class Progress(t.TypedDict, total=False):
     triggered: bool
     gates: dict[str, bool | None]
     unverified: list[str]
+    leader: LeaderSeen | None
     clients: list[str]
     config_hash: str
     etcd: EtcdProof

@@ -88,9 +88,15 @@ class Observations:
             add_unverified(self.journal, f"whether it works: {name} did not before the change either ({problem})")
 
     def complete(self, proof: Json | None) -> Json | None:
-        """A proof with what worked before, and so was demanded."""
-        worked = [name for problems in self._before().values() for name, problem in problems.items() if not problem]
-        return {**proof, "observed": worked} if proof else None
+        """A proof with what worked before, and so was demanded, and who led then. What works under another leader than a changed one proves nothing."""
+        leader = self.journal.get("leader")
+        worked = [
+            name
+            for kind, problems in self._before().items()
+            for name, problem in problems.items()
+            if not problem and (kind != CANARY or not leader or leader["is_changed"])
+        ]
+        return {**proof, "observed": worked, "leader": leader} if proof else None
 
     def _failing(self, planned: t.Iterable[PlannedObservation], *, worked: bool) -> list[tuple[str, str]]:
         """What does not work now, with the reason, of what worked before the change or of what did not."""
@@ -202,6 +208,7 @@ class Observations:
             )
             is_demanded = worked is not None and any(not why for why in self._before().get(CANARY, {}).values())
             self._canaries[phase] = canary.observe(planned["seconds"] if is_demanded else SECONDS_BEFORE)
+            self.journal["leader"] = canary.leader
             add_unverified(self.journal, canary.unverified and f"whether the cluster works: {canary.unverified}")
         return self._canaries[phase]
 

@@ -19,7 +19,7 @@ from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.common.typed import ModuleResult
 from ...module_utils._plan.common.verdict import SKIPPED
 from ...module_utils._plan.static_pod import rollout as control_planes
-from ...module_utils._plan.static_pod import rollout_lease
+from ...module_utils._plan.static_pod import rollout_leaders, rollout_lease
 from ...module_utils._plan.static_pod.static_pod_results import (
     ConfigVerified,
     ConfigWritten,
@@ -149,6 +149,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
             *first,
             *(f"WARNING: {warning}" for warning in warnings if warning),
             *(self._unverified_lines(hosts, reports) if decision.turns else ()),
+            *rollout_leaders.unproven_lines(hosts),
             *report.left_alone_lines(control_planes.left_alone_settings(reports)),
             *(control_planes.undone_by_upgrade(reports) if persistence is None else ()),
             *persistence_lines[len(first) :],

@@ -14,6 +14,7 @@ from ..transaction import messages, rollout
 from ..transaction.report import owned_settings
 from ..transaction.results import ChangeResult, ComponentResult
 from ..transaction.rollout import Hosts
+from . import rollout_leaders
 from .static_pod_results import PodState, StaticPodHost
 
 Pods = t.Mapping[str, PodState]  # what is known of static pods, by name
@@ -285,7 +286,7 @@ def build_reports(hosts: Hosts[StaticPodHost], *, dry: bool) -> dict[str, dict[s
 
     A static pod whose turn did not come has failed, and names who stopped the rollout.
     """
-    found = {name: _host_report(host) for name, host in hosts.items()}
+    found = {name: rollout_leaders.with_leaders(_host_report(host)) for name, host in hosts.items()}
     for name, why in ({} if dry else _not_started(hosts)).items():
         for pod in pods_in_order(hosts[name]):
             found[name][pod] = found[name][pod].with_values(**{**rollout.not_started_result(()), "msg": why})

@@ -15,6 +15,7 @@ COMMITTED, ROLLED_BACK, ABORTED, UNHEALTHY, ALARM = "committed", "rolled_back", 
 CONFIRMING = "confirming"  # the phase that waits for a confirmation
 STANDING = (COMMITTED, UNHEALTHY)  # the change stays on the node
 
+_LOST = "what worked before does not: "
 _ENDINGS = {
     ROLLED_BACK: "the change was rolled back and the former state is verified",
     ABORTED: "nothing was changed",
@@ -24,12 +25,27 @@ _ENDINGS = {
 
 
 @dataclasses.dataclass(frozen=True)
+class Leader:
+    """Who led an elected component behind a change of it. is_own: whether that is this node. is_changed: whether it has the same settings."""
+
+    node: str = ""
+    is_own: bool = False
+    is_changed: bool = False
+
+    @property
+    def unverified(self) -> str:
+        """What the change does not prove where another one leads, without the reason behind it."""
+        return f"whether the cluster works: {self.node} leads"
+
+
+@dataclasses.dataclass(frozen=True)
 class Proof:
-    """What was verified on the running process. uid: of the pod, or the unit's start."""
+    """What was verified on the running process. uid: of the pod, or the unit's start. leader: None where nobody is elected, or nothing was observed."""
 
     pid: int = 0
     uid: str = ""
     unverified: t.Sequence[str] = ()
+    leader: Leader | None = typed.field_of(Leader)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +64,17 @@ class Transaction:
     proof: Proof | None = typed.field_of(Proof)
     log: t.Sequence[str] = ()
     notes: t.Sequence[str] = ()
+
+    @property
+    def leader(self) -> Leader | None:
+        """Who led behind the change; None where that is not known."""
+        return self.proof.leader if self.proof else None
+
+    @property
+    def lost(self) -> str:
+        """What worked before the change and did not behind it, so that it was rolled back; empty for every other outcome."""
+        is_lost = self.outcome == ROLLED_BACK and self.reason.startswith(_LOST)
+        return self.reason.removeprefix(_LOST) if is_lost else ""
 
     @property
     def unverified(self) -> t.Sequence[str]:

@@ -54,6 +54,7 @@ class FakeCluster:
         self.requests: list[tuple[str, str]] = []
         self.made: dict[str, Json] = {}
         self._renewals = 0
+        self.seen: Canary | None = None
 
     def request(self, method: str, path: str, body: Json | None) -> ApiResponse:
         self.requests.append((method, path))
@@ -142,6 +143,7 @@ def look(
         sleep=clock.sleep,
         is_first=side == "before",
     )
+    cluster.seen = made
     return made.observe(60), made.unverified
 
 
@@ -261,6 +263,8 @@ def test_who_leads_on_this_node_is_observed(cluster: FakeCluster) -> None:
     for leader in ("cp1_1", f"{os.uname().nodename}_1"):
         cluster.leader = leader
         assert look(cluster, lease=LEASE) == ({LED: "", **dict.fromkeys(ALL, "")}, "")
+        assert cluster.seen is not None
+        assert cluster.seen.leader == {"node": "cp1", "is_own": True, "is_changed": True}
 
 
 @pytest.mark.parametrize(
@@ -277,6 +281,8 @@ def test_another_leader_shows_the_change_only_when_it_has_it(
     else:
         assert (found, unverified) == ({}, "cp2 leads, with other settings than this node")
         assert cluster.made == {}
+    assert cluster.seen is not None
+    assert cluster.seen.leader == {"node": "cp2", "is_own": False, "is_changed": is_shown}
 
 
 def test_whoever_leads_shows_what_works_before_the_change(cluster: FakeCluster) -> None:

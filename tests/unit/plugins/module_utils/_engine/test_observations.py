@@ -25,6 +25,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.observations import Observations
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import ApiResponse
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.messages import Leader
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import Clock, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, kubeconfig, served_web
 
@@ -201,6 +202,7 @@ class Canaries:
     def __init__(self) -> None:
         self.found: list[tuple[dict[str, str], str]] = []
         self.looks: list[tuple[str, str, bool, float]] = []
+        self.leader: dict[str, t.Any] | None = None
 
     def __call__(self, planned: t.Any, side: str, name: str, *, is_first: bool, **_options: t.Any) -> t.Any:
         found, unverified = self.found.pop(0) if len(self.found) > 1 else self.found[0]
@@ -209,7 +211,7 @@ class Canaries:
             self.looks.append((side, name, is_first, seconds))
             return found
 
-        return types.SimpleNamespace(observe=observe, unverified=unverified)
+        return types.SimpleNamespace(observe=observe, unverified=unverified, leader=None if is_first else self.leader)
 
 
 @pytest.fixture(name="canaries")
@@ -252,9 +254,19 @@ def test_a_canary_that_is_lost_is_waited_for_once(node: FakeNode, canaries: Cana
 
 def test_what_a_canary_does_not_show_is_no_loss(node: FakeNode, canaries: Canaries) -> None:
     canaries.found = [({"a pod": ""}, ""), ({}, "cp2 leads")]
+    canaries.leader = {"node": "cp2", "is_own": False, "is_changed": False}
     result = node.run()
     assert result["outcome"] == COMMITTED
-    assert "whether the cluster works: cp2 leads" in result["proof"]["unverified"]
+    proof = result["proof"]
+    assert Leader(**proof["leader"]).unverified in proof["unverified"]
+    assert (proof["observed"], proof["leader"]) == ([], canaries.leader)
+
+
+def test_proof_has_the_leader_that_was_observed(node: FakeNode, canaries: Canaries) -> None:
+    canaries.found = [({"a pod": ""}, "")]
+    canaries.leader = {"node": "cp2", "is_own": False, "is_changed": True}
+    proof = node.run()["proof"]
+    assert (proof["observed"], proof["leader"]) == (["a pod"], canaries.leader)
 
 
 def test_a_cluster_that_did_not_work_is_not_waited_for(node: FakeNode, canaries: Canaries) -> None:
