@@ -46,6 +46,7 @@ options:
       - V(observe) checks whether another host is ready.
       - V(turn) begins the turn of a host when those before it are done.
       - V(verify) checks that the change of a host has the desired effect.
+      - V(settle) has the node of a host commit its change, or roll it back, as it was verified.
       - V(apply) changes the nodes of all hosts through the API, on the coordinator. What fails of a node fails its own host at the V(end).
       - V(compare) checks that kubelets with nothing to change use what is desired.
       - V(end) determines the outcome of each host, fails one with what was not done on its node, and releases the Lease.
@@ -63,6 +64,7 @@ options:
       - observe
       - turn
       - verify
+      - settle
       - apply
       - compare
       - end

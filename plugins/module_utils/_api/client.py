@@ -273,6 +273,11 @@ class Client:
         """
         return self._send_with_retries("GET", path, proxied=True, headers=headers)
 
+    def exchange(self, verb: str, target: str, body: Json | None = None) -> ApiResponse:
+        """Send one request, once, and return its response, whatever that is. target: path and query as they are sent."""
+        self._check_once()
+        return self._addresses.send(verb, target, body, timeout=_TIMEOUT)
+
     def create(self, path: str, content: Json, *, dry_run: bool) -> Json:
         """Make an object in the list at a path."""
         return self._request("POST", path, body=content, fieldManager=USER_AGENT, dryRun="All" if dry_run else "")

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from .engine_errors import EngineError
 from .files import Json, json_object
 from .journal import LeaderSeen, PlannedObservation, Side
-from .probes import ApiResponse, token_problem
+from .probes import REFUSED, ApiResponse, token_problem
 
 # Before the change: a cluster in which it takes longer has no canary to compare with.
 SECONDS_BEFORE = 30.0
@@ -142,8 +142,8 @@ class Canary:
         text = json.dumps(self.planned["objects"]).replace(NAME, self.name)
         for entry in json.loads(text.replace(f'"{NODE_TAINTS}"', json.dumps(self._tolerations()))):
             response = self.send("POST", entry["path"], entry["body"])
-            # What exists is of an engine that was killed, or stays from look to look.
-            if response.status not in (200, 201, 409):
+            # What exists is of an engine that was killed, or stays from look to look. Who may not make what stays has it made by others.
+            if response.status not in (200, 201, 409) and not (entry["stays"] and response.status in REFUSED):
                 return self._describe(response)
         return ""
 

@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import dataclasses
+import secrets
 import time
 import typing as t
 
 from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
+from ...module_utils._plan.kubelet import observation
 from ...module_utils._plan.kubelet import rollout as kubelets
 from ...module_utils._plan.kubelet.kubelet_results import (
     Admission,
@@ -19,14 +21,28 @@ from ...module_utils._plan.kubelet.kubelet_results import (
     KubeletHost,
     KubeletTurn,
     LeaseState,
+    Settlement,
     Verification,
 )
+from ...module_utils._plan.kubelet.observation import CanaryResult
 from ...module_utils._plan.transaction import report, rollout
-from ...module_utils._plan.transaction.results import ComponentResult, Item, LeaseResult, NodesInfo, Report
+from ...module_utils._plan.transaction.results import (
+    ChangeResult,
+    ComponentResult,
+    Item,
+    LeaseResult,
+    NodesInfo,
+    Report,
+    TransactionProgress,
+)
 from ...module_utils._plan.transaction.rollout import Hosts, PassEnd
 from .kubelet_admission import KubeletAdmission
 from .lease_holder import holder_name
 from .play_view import Json
+
+# A rollback ends within these: of one call, and how many of them.
+_SETTLE_SECONDS, _SETTLE_ATTEMPTS = 30, 40
+_RETRY_SECONDS = 2
 
 
 class NodeKubeletRollout(KubeletAdmission):
@@ -75,7 +91,18 @@ class NodeKubeletRollout(KubeletAdmission):
         arguments = {"nodes": [node], "requested": False, "running": True, "cluster": admission.cluster}
         info = self._modules.run("node_resource_info", arguments, NodesInfo)
         running = info.of(node).running
-        return dataclasses.replace(found, running=running, unwatched_reason="" if running is not None else info.reason)
+        found = dataclasses.replace(found, running=running, unwatched_reason="" if running is not None else info.reason)
+        unobserved = observation.unobserved_reason(own.plan, own.settings)
+        if unobserved:
+            return dataclasses.replace(found, unobserved=unobserved)
+        return observation.add_canary(found, self._run_canary(admission.cluster, is_first=True), own.settings)
+
+    def _run_canary(self, cluster: t.Any, *, is_first: bool) -> CanaryResult:
+        """Start a pod on the node of this host, from the host that sends the requests."""
+        own = self._pass.own
+        name = f"kubelet-{'before' if is_first else 'after'}-{secrets.token_hex(4)}"
+        request = observation.canary_request(own.plan, own.settings, name=name, is_first=is_first, cluster=cluster)
+        return self._modules.run("node_canary", request, CanaryResult)
 
     def verify(self) -> Verification:
         """Read from the API what became of the restarted kubelet, and warn of what another run has changed there since it was planned."""
@@ -92,15 +119,25 @@ class NodeKubeletRollout(KubeletAdmission):
         is_due = settings.node_kubelet_check_api and kubelets.has_ended(change, check_mode=self._play.check_mode)
         if not is_due or turn is None or admission is None:
             return Verification()
+        losses, unobserved = self._observe_pod(turn, admission.cluster)
+        found = Verification(losses=losses, unobserved=[unobserved] if unobserved else [])
+        # What a node takes back has no more to be verified.
+        return found if losses else self._compare(found, turn, admission)
+
+    def _compare(self, found: Verification, turn: KubeletTurn, admission: Admission) -> Verification:
+        """A verification with what the API shows of the configuration, the pods and the devices."""
+        own, settings, change = self._pass.own, self._pass.own.settings, self._pass.own.change
         node, expected = own.plan.node, kubelets.expected(own.plan, settings)
         compared = {"kubelets": {node: expected}} if kubelets.is_compared(expected) else {}
         pods = {"running_before": {node: turn.running}} if turn.running is not None else {}
         has_devices = bool(turn.allocatable) and settings.allocatable_timeout > 0
         if not (compared or pods or has_devices):
-            return Verification()
+            return found
         # What pods request is not counted: the account need not be allowed to list them.
         common = {"nodes": [node], "requested": False, "cluster": admission.cluster}
         info = self._modules.run("node_resource_info", {**compared, **pods, **common}, NodesInfo)
+        if observation.is_observed(change) and observation.differs(node, info):
+            return dataclasses.replace(found, losses=kubelets.mismatch(node, info).rstrip("."))
         is_changed = change is not None and change.changed
         problems = [kubelets.kubelet_mismatch(node, info, changed=is_changed)] if compared else []
         if has_devices and not any(problems):
@@ -108,7 +145,48 @@ class NodeKubeletRollout(KubeletAdmission):
             problems.append(shortage)
         problems += [kubelets.pod_losses_error(node, info)] if pods else []
         problem = " ".join(filter(None, problems))
-        return Verification(failed=bool(problem), msg=problem, pods=info.of(node).losses if pods else None)
+        return dataclasses.replace(found, problem=problem, pods=info.of(node).losses if pods else None)
+
+    def _observe_pod(self, turn: KubeletTurn, cluster: t.Any) -> tuple[str, str]:
+        """What a canary shows to be lost behind the change, and what it does not show."""
+        if not observation.is_observed(self._pass.own.change) or not turn.canary:
+            return "", ""
+        return observation.find_losses(turn.canary, self._run_canary(cluster, is_first=False))
+
+    def settle(self) -> Settlement:
+        """Let the node end the change as it was observed, and fail for what is not as it has to be: those of the batch were all observed before."""
+        own = self._pass.own
+        change, verification = own.change, own.verification
+        if change is None or change.unreachable:
+            return Settlement(unreachable=bool(change), msg=change.reason if change else "")
+        if verification is None or verification.failed:
+            # Nothing is known, so nothing is said: the node keeps the change in the end, and reports it as not observed.
+            return Settlement(failed=True, msg=verification.reason if verification else "it was not verified")
+        result = self._end_transaction(change, verification.losses) if observation.is_observed(change) else {}
+        settled = change.with_values(**result)
+        reason = settled.reason if settled.failed else verification.problem
+        return Settlement(failed=bool(reason), msg=reason, result=result)
+
+    def _end_transaction(self, change: ChangeResult, losses: str) -> Json:
+        """Tell the node what was observed, and follow its transaction to the end."""
+        identifier = change.transaction.id if change.transaction else ""
+        arguments: Json = {
+            "name": "kubelet",
+            "observed": identifier,
+            "losses": losses,
+            "wait": _SETTLE_SECONDS,
+            "acknowledge": False,
+        }
+        progress = TransactionProgress()
+        for _attempt in range(_SETTLE_ATTEMPTS):
+            progress = self._modules.run("node_transaction", arguments, TransactionProgress)
+            if progress.transaction:
+                return dict(observation.settled_result(change, progress.transaction))
+            if progress.has_failed:
+                time.sleep(_RETRY_SECONDS)
+            else:  # it is told, so the next attempt only waits
+                arguments = {"name": "kubelet", "id": identifier, "wait": _SETTLE_SECONDS, "acknowledge": False}
+        return {"failed": True, "msg": f"the end of transaction {identifier} was not seen: {progress.reason}"}
 
     def _wait_for_devices(
         self, node: str, offered: t.Mapping[str, int], info: NodesInfo, arguments: Json
@@ -118,11 +196,11 @@ class NodeKubeletRollout(KubeletAdmission):
         seconds = self._pass.own.settings.allocatable_timeout
         poll_interval = self._step.poll_interval
         for _attempt in range(max(1, seconds // max(1, poll_interval))):
-            if not kubelets.missing_devices(offered, info, node):
+            if not observation.missing_devices(offered, info, node):
                 return info, ""
             time.sleep(poll_interval)
             info = self._modules.run("node_resource_info", arguments, NodesInfo)
-        return info, kubelets.device_mismatch(node, info, kubelets.missing_devices(offered, info, node), seconds)
+        return info, observation.device_mismatch(node, info, observation.missing_devices(offered, info, node), seconds)
 
     def _end(self) -> PassEnd:
         name, own, decision = self._play.host, self._pass.own, self._coordinator.decision

@@ -18,7 +18,7 @@ from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
 from ...module_utils._plan.common.typed import Mapped
 from ...module_utils._plan.transaction import messages as outcome
-from ...module_utils._plan.transaction.messages import CONFIRMING, Transaction
+from ...module_utils._plan.transaction.messages import CONFIRMING, OBSERVING, Transaction
 from ...module_utils._plan.transaction.results import StartedChange, TransactionProgress
 from .confirmer import Confirmer
 from .lock_waiter import show_progress
@@ -54,6 +54,9 @@ class TransactionFollower(Confirmer):
             return result
         name, node = started.name, started.node
         transaction = typed.parse(Transaction, ended)
+        if transaction.phase == OBSERVING:
+            result.update(transaction=ended, changed=True)
+            return result
         unverified = transaction.unverified
         limits = [outcome.unverified_warning(name, node, what) for what in unverified]
         notes = [f"{node}: {name}: {note}" for note in transaction.notes]
@@ -95,6 +98,8 @@ class TransactionFollower(Confirmer):
                 self._reconnect()
             elif progress.transaction:
                 return progress.transaction, ""
+            elif progress.phase == OBSERVING:  # who observes it ends it
+                return {"id": started.transaction.id, "phase": OBSERVING}, ""
             elif not progress.running and idle_count >= _MAX_IDLE:
                 return None, "its engine does not run"
             else:

@@ -135,7 +135,11 @@ class FakePlay:
     ) -> None:
         self.hostvars = HostVariables({name: dict(variables) for name, variables in hosts.items()})
         self.groups = dict(groups or {})
-        self.results: dict[str, ModuleResult] = {"access_info": {"user": "admin", "missing": []}, **(results or {})}
+        self.results: dict[str, ModuleResult] = {
+            "access_info": {"user": "admin", "missing": []},
+            "node_canary": {"steps": {"the start of the pod": "", "the pod's log": ""}, "unverified": ""},
+            **(results or {}),
+        }
         self.all_calls: list[Call] = []
         # The modules that plan a host in the first step of a role, which are not among these.
         self.planners: set[str] = set()
@@ -219,10 +223,12 @@ class FakePlay:
         on: t.Callable[[str], str] | None = None,
         settings: Json | t.Callable[[str], Json] | None = None,
         is_fatal: bool = True,
+        is_ignored: bool = False,
         register: str = "",
     ) -> None:
         """A task with a step, on hosts or all that no one has lost. loop: the machines that a host tries one after the other. is_fatal: a failure ends
-        the play, and is raised as PlayEnded. register: under which name its result stands; by default that of the step."""
+        the play, and is raised as PlayEnded. is_ignored: whether the task ignores it. register: under which name its result stands; by default that of
+        the step."""
         task = get_unique_id()
 
         def result(host: str) -> Json:
@@ -237,7 +243,9 @@ class FakePlay:
             failed = [each for each in results if each.get("failed")]
             return {"results": results, **({"failed": True, "msg": failed[-1]["msg"]} if failed else {})}
 
-        self.register(f"__{role}_{register or step}", result, hosts, step=step, is_fatal=is_fatal)
+        self.register(
+            f"__{role}_{register or step}", result, hosts, step=step, is_fatal=is_fatal, is_ignored=is_ignored
+        )
 
     def register(
         self,
@@ -247,8 +255,10 @@ class FakePlay:
         *,
         step: str = "",
         is_fatal: bool = True,
+        is_ignored: bool = False,
     ) -> None:
-        """A task on hosts, or all that no one has lost. step: under which its failures are recorded. Raises PlayEnded when one fails and that ends the play."""
+        """A task on hosts, or all that no one has lost. step: under which its failures are recorded. is_ignored: whether the task ignores them. Raises
+        PlayEnded when one fails and that ends the play."""
         names = [host for host in (self.all_hosts if hosts is None else hosts) if host not in self.lost]
         failed: list[str] = []
         for start in range(0, len(names), self._forks):
@@ -257,6 +267,8 @@ class FakePlay:
                 self.hostvars[host][name] = {"failed": False, **each}
                 if each.get("failed"):
                     self.failures[f"{host} {step or name}"] = str(each.get("msg"))
+            if is_ignored:
+                continue
             failed += [host for host, each in found.items() if each.get("failed") or each.get("unreachable")]
             if not self._ignores_unreachable:
                 self.lost += [host for host, each in found.items() if each.get("unreachable")]

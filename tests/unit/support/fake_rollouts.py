@@ -20,8 +20,9 @@ class RoleRun:
     """One role on a play. role: its name. plans, changes: the results of the modules that plan and change, by host."""
 
     role = ""
-    # The module that plans a host within the first step.
+    # The module that plans a host within the first step, and what is in each of its results.
     planner = ""
+    planned: t.ClassVar[Json] = {}
 
     def __init__(self, play: FakePlay, plans: Results | None = None, changes: Results | None = None) -> None:
         self.play = play
@@ -92,7 +93,10 @@ class RoleRun:
     def _begin(self, hosts: t.Sequence[str]) -> None:
         if self.planner:
             self.play.planners.add(self.planner)
-            self.play.results[self.planner] = lambda call: self._next_result("plan", self._plans, call.host)
+            self.play.results[self.planner] = lambda call: {
+                **self.planned,
+                **self._next_result("plan", self._plans, call.host),
+            }
         self.play.run_on_hosts(
             self.role, "begin", hosts, settings=lambda host: self.play.role_settings(self.role, host), is_fatal=True
         )
@@ -207,6 +211,7 @@ class Kubelets(RoleRun):
 
     role = "node_kubelet"
     planner = "kubelet"
+    planned: t.ClassVar[Json] = {"sandbox_image": "registry.k8s.io/pause:3.10"}
 
     def set_desired(self, **desired: t.Any) -> None:
         """Set the desired state in the variables of all hosts."""
@@ -252,7 +257,7 @@ class Kubelets(RoleRun):
                 results.append({"item": item, "failed": False, **self._next_result("change", self._changes, host)})
             return _loop_result(results)
 
-        self.play.register("__node_kubelet_change", change, hosts, step="change")
+        self.play.register("__node_kubelet_change", change, hosts, step="change", is_ignored=True)
         verified = [host for host in hosts if not self.result("turn", host).get("failed")]
         self.play.run_on_hosts(
             self.role,
@@ -260,7 +265,9 @@ class Kubelets(RoleRun):
             verified,
             on=lambda host: self.result("turn", host)["api"]["host"],
             settings={"poll_interval": 0},
+            is_ignored=True,
         )
+        self.play.run_on_hosts(self.role, "settle", verified)
 
     def compare(self, hosts: t.Sequence[str]) -> None:
         """What a playbook compares again after the changes of other roles."""

@@ -69,6 +69,13 @@ def require_runtime(unit: KubeletUnit, settings: Settings, run: Run, ready_timeo
         )
 
 
+def find_sandbox_image(unit: KubeletUnit, run: Run) -> str:
+    """The image with which the kubelet's runtime begins every pod; empty where it is not known to be there."""
+    runtime = runtime_at(unit.runtime_endpoint, run)
+    image, present = runtime.find_sandbox_image(runtime.read_status().sandbox_image)
+    return image if present else ""
+
+
 def refuse_idle_without_runtime(unit: KubeletUnit, run: Run, ready_timeout: float) -> None:
     """With nothing to change, a kubelet that is healthy and starts no pod is no success: its Node shows that after 45 s only. Raises KubeadmError."""
     runtime = runtime_at(unit.runtime_endpoint, run)

@@ -53,7 +53,7 @@ class KubeletSteps(TransactionSteps[Desired]):
         self._ready_timeout = ready_timeout
         self._ignored: list[str] = []  # of configuration that is not ours, in the rehearsal
         self._control_plane: list[str] = []
-        self._problem = ""
+        self._problem = self._sandbox_image = ""
 
     def _parse(self) -> Desired:
         return parse_desired(self._params)
@@ -88,6 +88,7 @@ class KubeletSteps(TransactionSteps[Desired]):
         refuse_unsafe(change.path for change in plan.files)
         if plan.fragment is not None:
             kubelet_start.refuse_unread_directory(plan.after.command)
+        self._sandbox_image = kubelet_start.find_sandbox_image(unit, self._run)
         self._problem, unverified = kubelet_watch.read_problem(unit, self._host, self._run, self._ready_timeout)
         unverified += unread_files(unit, self._host)  # a restart brings these in, too
         return [
@@ -139,6 +140,7 @@ class KubeletSteps(TransactionSteps[Desired]):
             "files": [path_with_target(change.path) for change in changing.files] if changing else [],
             "control_plane": self._control_plane,
             "problem": self._problem or None,
+            "sandbox_image": self._sandbox_image or None,
             "limits": plan.limits if plan else None,
             "reverts": rollback.transaction if rollback else None,
         }

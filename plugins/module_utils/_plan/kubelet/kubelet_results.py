@@ -35,6 +35,9 @@ class KubeletSettings:
     min_ready_seconds: int = 0
     lock_timeout: int = 0
     allocatable_timeout: int = 0
+    canary: bool = True
+    canary_namespace: str = ""
+    canary_image: str = ""
     state: str = "present"
     feature_gates: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     config: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
@@ -44,11 +47,12 @@ class KubeletSettings:
 @dataclasses.dataclass(frozen=True)
 class KubeletPlan(ComponentResult):
     """The result of the module C(kubelet) in check mode. control_plane: why the node counts as one; empty when it does not.
-    limits: what the kubelet will leave to pods; None when the change does not affect it."""
+    limits: what the kubelet will leave to pods; None when the change does not affect it. sandbox_image: with which its runtime begins every pod."""
 
     cluster: ClusterIdentity = typed.field_of(ClusterIdentity)
     control_plane: t.Sequence[str] = ()
     limits: t.Any = None
+    sandbox_image: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,20 +119,35 @@ class Admission(Comparison):
 @dataclasses.dataclass(frozen=True)
 class KubeletTurn(Turn):
     """Of the step turn. allocatable: what device plugins offer before the restart. running: the pods that run then; None with unwatched_reason, why they are
-    not known."""
+    not known. observation_timeout: how long the node waits until it is observed; 0 where it is not. canary: the steps of a canary before the change, each with
+    its problem. unobserved: why that shows nothing."""
 
     api: ApiHost | None = typed.field_of(ApiHost.parse)
     lease: LeaseState | None = typed.field_of(LeaseState)
     allocatable: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
     running: t.Mapping[str, t.Any] | None = None
     unwatched_reason: str = ""
+    observation_timeout: int = 0
+    canary: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    unobserved: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Verification(StepResult):
-    """Of the step verify. pods: what became of those that ran before."""
+    """Of the step verify. pods: what became of those that ran before. losses: what worked before the change and does not now, for which the node rolls it
+    back. problem: what it does not roll back. unobserved: what is not known. The settlement fails with these: the node has to hear of it before."""
 
     pods: PodLosses | None = typed.field_of(PodLosses)
+    losses: str = ""
+    problem: str = ""
+    unobserved: t.Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Settlement(StepResult):
+    """Of the step settle. result: the keys of the change's result that differ because its transaction has ended since."""
+
+    result: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
 
 
 class KubeletHost(HostResults[KubeletSettings, KubeletPlan]):
@@ -159,20 +178,31 @@ class KubeletHost(HostResults[KubeletSettings, KubeletPlan]):
         """Of the step verify; None before that."""
         return self.of_pass("verify", Verification)
 
+    @functools.cached_property
+    def settlement(self) -> Settlement | None:
+        """Of the step settle; None before that."""
+        return self.of_pass("settle", Settlement)
+
     @property
     def is_completed(self) -> bool:
         """As in all rollouts."""
-        return self.verification is not None
+        return self.settlement is not None
+
+    @property
+    def doubt(self) -> StepResult | None:
+        """The step behind the change that failed; None without one."""
+        return next((each for each in (self.settlement, self.verification) if each and each.failed), None)
 
     @property
     def is_unverified(self) -> bool:
         """As in all rollouts."""
-        return self.verification is not None and self.verification.failed
+        return self.doubt is not None
 
     @property
     def change(self) -> ChangeResult | None:
-        """The result of the one change of a turn; None when it was not started."""
-        return next(iter(self.changes), None)
+        """The result of the one change of a turn, with the end of its transaction; None when it was not started."""
+        started = next(iter(self.changes), None)
+        return started.with_values(**self.settlement.result) if started and self.settlement else started
 
     @property
     def has_turn(self) -> bool:

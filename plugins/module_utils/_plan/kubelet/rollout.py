@@ -79,7 +79,7 @@ _NOT_COMPARED = "nothing is to change, but whether kubelets use what is desired 
 _OVERTAKEN = (
     "Another run held the Lease since everything was planned, and may have set that: run again to take it back."
 )
-_HALT = "Nothing was rolled back, and no later node was changed."
+HALT = "Nothing was rolled back, and no later node was changed."
 
 
 # ---- before the first write ------------------------------------------------------------------------------------------
@@ -147,7 +147,9 @@ def rights(hosts: Hosts[KubeletHost], turns: t.Sequence[str], settings: KubeletS
     nodes = [host.plan.node for host in hosts.values()]
     reads_pods = bool(_hosts_keeping_pods(hosts, turns))
     of_lease = access.of_lease(LEASE, LEASE_NAMESPACE) if settings.node_kubelet_lease else []
-    return [*access.of_kubelets(nodes, reads_pods=reads_pods), *of_lease]
+    spaces = {host.settings.canary_namespace for name, host in hosts.items() if name in turns and host.settings.canary}
+    of_canary = [right for space in sorted(spaces) for right in access.of_canary(space)]
+    return [*access.of_kubelets(nodes, reads_pods=reads_pods), *of_lease, *of_canary]
 
 
 def info_request(hosts: Hosts[KubeletHost], turns: t.Sequence[str]) -> Json:
@@ -384,7 +386,7 @@ def was_changed(change: ChangeResult | None, *, check_mode: bool) -> bool:
 
 def has_ended(change: ChangeResult | None, *, check_mode: bool) -> bool:
     """Whether a turn came to a good end. One that ends the transaction of an earlier run, or finds another run's change, changes nothing itself."""
-    return change is not None and not change.failed and not check_mode
+    return change is not None and not change.has_failed and not check_mode
 
 
 def desired_settings(settings: KubeletSettings) -> Expected:
@@ -410,7 +412,7 @@ def is_compared(expectation: Expected) -> bool:
 def kubelet_mismatch(node: str, info: NodesInfo, *, changed: bool) -> str:
     """Why /configz does not match after the turn of a kubelet; empty when nothing. info: of this node."""
     why = mismatch(node, info)
-    return f"The kubelet of {node} {'was changed and ' if changed else ''}is healthy, but {why} {_HALT}" if why else ""
+    return f"The kubelet of {node} {'was changed and ' if changed else ''}is healthy, but {why} {HALT}" if why else ""
 
 
 def mismatch(node: str, info: NodesInfo) -> str:
@@ -437,38 +439,13 @@ def pod_losses_error(node: str, info: NodesInfo) -> str:
     begin = f"The kubelet of {node} was changed and is healthy, but"
     losses = info.of(node).losses
     if losses is None:
-        return (
-            f"{begin} the API does not show what became of the pods that ran there: {info.reason}. {_HALT} {REMEDIES}"
-        )
+        return f"{begin} the API does not show what became of the pods that ran there: {info.reason}. {HALT} {REMEDIES}"
     ended: list[EndedPod] = [*losses.lost, *losses.restarted]
     if not ended:
         return ""
     return (
-        f"{begin} its restart ended {len(ended)} of {losses.watched} pods: {join_first(map(str, ended))}. {_HALT} Another restart would end the next"
+        f"{begin} its restart ended {len(ended)} of {losses.watched} pods: {join_first(map(str, ended))}. {HALT} Another restart would end the next"
         " ones."
-    )
-
-
-def missing_devices(offered: t.Mapping[str, int], info: NodesInfo, node: str) -> list[str]:
-    """What device plugins offer less of than before a restart, in words. offered: before."""
-    resources = info.of(node).extended_resources
-    now = {name: int(resources[name].allocatable or 0) if name in resources else 0 for name in offered}
-    return [f"{name} is {now[name]}, expected {number}" for name, number in offered.items() if now[name] < number]
-
-
-def device_mismatch(node: str, info: NodesInfo, missing: t.Sequence[str], seconds: int) -> str:
-    """The error for a node on which device plugins offer less; empty when they do not. missing: as C(missing_devices) has it. seconds: how long
-    they were waited for."""
-    begin = f"The kubelet of {node} was changed and is healthy, but"
-    if info.nodes is None:
-        return f"{begin} the API does not show whether device plugins advertise there what they advertised before: {info.reason}. {_HALT} {REMEDIES}"
-    if not missing:
-        return ""
-    return (
-        f"{begin} {seconds} s later device plugins have less allocatable there than before: {'; '.join(missing)}. {_HALT}"
-        " Check that the pods of the device plugins run on the node and have registered with its new kubelet (kubectl get pods"
-        f" --all-namespaces --field-selector spec.nodeName={node}); restart one that did not notice the restart. To wait"
-        " longer, set node_kubelet_allocatable_timeout; 0 skips this check."
     )
 
 
@@ -495,8 +472,8 @@ def host_report(host: KubeletHost) -> ComponentResult | None:
     pods = verified.pods if verified else None
     if pods and (pods.lost or pods.restarted or not _unreported(host, found)):
         found = found.with_values(pods=typed.as_mapping(pods))
-    if verified and verified.failed:
-        found = found.with_values(failed=True, msg=verified.msg)
+    if host.doubt:
+        found = found.with_values(failed=True, msg=host.doubt.msg)
     more_unverified = _unverified_after_change(host, found, pods or PodLosses())
     return found.with_values(unverified=[*found.unverified, *more_unverified]) if more_unverified else found
 
@@ -510,6 +487,8 @@ def _unverified_after_change(host: KubeletHost, known: ComponentResult, pods: Po
         unverified += [f"{what}: the API only shows what was so before it: {why}" for what in seen]
     if is_changed and host.turn and host.turn.unwatched_reason:
         unverified.append(f"{_PODS}: {host.turn.unwatched_reason}")
+    unverified += [host.turn.unobserved] if host.turn and host.turn.unobserved and is_changed else []
+    unverified += host.verification.unobserved if host.verification else ()
     if pods.deleted:
         unverified.append(
             f"{_PODS}: {join_first(pods.deleted)} {'does' if len(pods.deleted) == 1 else 'do'} not exist any more"

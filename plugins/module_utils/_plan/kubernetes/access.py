@@ -79,6 +79,12 @@ def of_kubelets(nodes: t.Sequence[str], *, reads_pods: bool) -> list[Right]:
     return [*rights, *([Right("list", "pods")] if reads_pods else [])]
 
 
+def of_canary(namespace: str) -> list[Right]:
+    """To start a pod, read its log and delete it. Its namespace and ServiceAccount may be made by others."""
+    pods = [Right(verb, "pods", "", namespace) for verb in ("create", "list", "deletecollection")]
+    return [*pods, Right("get", "pods/log", "", namespace), Right("list", "events", "", namespace)]
+
+
 def of_nodes(nodes: t.Sequence[str], fields: t.Collection[str]) -> list[Right]:
     """To set labels, taints and resources of nodes again that a restarted kubelet may have lost. fields: what of these is desired."""
     names = tuple(nodes)

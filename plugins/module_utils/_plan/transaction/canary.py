@@ -72,21 +72,22 @@ class Canary:
         return {"metadata": {"labels": self.labels(), "annotations": _EXPLANATION}, "spec": spec}
 
     def workload(self) -> list[Json]:
-        """A Deployment of one pod and a Service for it, in the order in which they are made: C(path) and C(body) of each request."""
+        """A Deployment of one pod and a Service for it, in the order in which they are made: C(path) and C(body) of each request, and whether the object
+        C(stays)."""
         labels = {"matchLabels": {LABEL: self.name}}
         deployment = {"replicas": 1, "selector": labels, "template": self.pod()}
         service = {"selector": {LABEL: self.name}, "ports": [{"port": 80, "protocol": "TCP"}]}
         return [
             *self._places(),
-            {"path": self.collection("deployments"), "body": self._made("apps/v1", "Deployment", deployment)},
-            {"path": self.collection("services"), "body": self._made("v1", "Service", service)},
+            self._made("apps/v1", "Deployment", deployment),
+            self._made("v1", "Service", service),
         ]
 
     def bare_pod(self) -> list[Json]:
         """A pod that no scheduler gives its node, in the same form."""
         spec = {**self.pod()["spec"], "nodeName": self.node}
         del spec["affinity"]
-        return [*self._places(), {"path": self.collection("pods"), "body": self._made("v1", "Pod", spec)}]
+        return [*self._places(), self._made("v1", "Pod", spec)]
 
     def collection(self, kind: str) -> str:
         """The path of all objects of a kind."""
@@ -95,18 +96,16 @@ class Canary:
     def _places(self) -> list[Json]:
         """These stay: an APIService that is away keeps a Namespace from being deleted for ever."""
         return [
-            {"path": "/api/v1/namespaces", "body": _stays("Namespace", self.namespace)},
-            {"path": self.collection("serviceaccounts"), "body": _stays("ServiceAccount", _ACCOUNT)},
+            _stays("/api/v1/namespaces", "Namespace", self.namespace),
+            _stays(self.collection("serviceaccounts"), "ServiceAccount", _ACCOUNT),
         ]
 
     def _made(self, version: str, kind: str, spec: Json) -> Json:
         metadata = {"name": self.name, "labels": self.labels(), "annotations": _EXPLANATION}
-        return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+        body = {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+        return {"path": self.collection(f"{kind.lower()}s"), "body": body, "stays": False}
 
 
-def _stays(kind: str, name: str) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": kind,
-        "metadata": {"name": name, "labels": _OWNER, "annotations": _EXPLANATION},
-    }
+def _stays(path: str, kind: str, name: str) -> Json:
+    metadata = {"name": name, "labels": _OWNER, "annotations": _EXPLANATION}
+    return {"path": path, "body": {"apiVersion": "v1", "kind": kind, "metadata": metadata}, "stays": True}

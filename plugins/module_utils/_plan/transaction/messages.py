@@ -12,7 +12,10 @@ import typing as t
 from ..common import typed
 
 COMMITTED, ROLLED_BACK, ABORTED, UNHEALTHY, ALARM = "committed", "rolled_back", "aborted", "unhealthy", "alarm"
-CONFIRMING = "confirming"  # the phase that waits for a confirmation
+CONFIRMING, OBSERVING = (
+    "confirming",
+    "observing",
+)  # the phases that wait for a confirmation, and for what a run observes
 STANDING = (COMMITTED, UNHEALTHY)  # the change stays on the node
 
 _LOST = "what worked before does not: "

@@ -131,8 +131,15 @@ def test_missing_right_is_refused_before_the_first_change(check_mode: bool, forc
         ("list", "nodes"),
         ("get", "nodes/proxy"),
         *((verb, "leases") for verb in ("get", "create", "update")),
+        *((verb, "pods") for verb in ("create", "list", "deletecollection")),
+        ("get", "pods/log"),
+        ("list", "events"),
     }
-    assert resources == needed | (set() if force else {("list", "pods")})
+    assert resources == needed
+    listed = [
+        each["namespace"] for each in call.arguments["rights"] if (each["verb"], each["resource"]) == ("list", "pods")
+    ]
+    assert listed == [*([] if force else [""]), "nodecraft-kubeadm"]
 
 
 def test_what_a_playbook_compares_at_its_end_counts() -> None:

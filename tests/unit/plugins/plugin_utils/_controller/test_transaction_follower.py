@@ -162,6 +162,13 @@ def test_a_commit_changes_the_task(run: Run) -> None:
     assert "invocation" not in result
 
 
+def test_a_change_that_waits_to_be_observed_is_followed_no_further(run: Run) -> None:
+    waits = {"phase": "observing", "message": "waits", "running": True, "transaction": None}
+    result = run(STARTED, progress("stops"), waits, ended("committed"))
+    assert result["transaction"] == {"id": ID, "phase": "observing"}
+    assert (result["changed"], result.get("failed")) == (True, None)
+
+
 @pytest.mark.parametrize(
     ("outcome", "changed"), [("rolled_back", False), ("aborted", False), ("unhealthy", True), ("alarm", True)]
 )

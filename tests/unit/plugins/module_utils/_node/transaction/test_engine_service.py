@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import types
 import typing as t
@@ -22,6 +23,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     COMMITTED,
     CONFIRMED,
     CONFIRMING,
+    OBSERVED,
+    OBSERVING,
     PREPARED,
     ROLLING_BACK,
     WAITING,
@@ -414,6 +417,30 @@ def test_a_change_that_waits_is_confirmed(master: FakeNode, run: FakeRun) -> Non
     assert word.stat().st_mode & 0o7777 == 0o600
     end(master)
     assert report(run, confirmed=journal["id"])["transaction"]["outcome"] == ABORTED
+
+
+@pytest.mark.parametrize("losses", ["", "what worked before does not: the pod's log (502)"])
+def test_what_was_observed_is_handed_to_a_change_that_waits(master: FakeNode, run: FakeRun, losses: str) -> None:
+    journal = master.prepare(phase=OBSERVING, observation_timeout=60)
+    word = master.state / OBSERVED
+    assert report(run, observed=journal["id"], losses=losses, dry=True)["changed"] is True
+    assert not word.exists()
+    assert report(run, observed=journal["id"], losses=losses)["changed"] is True
+    assert report(run, observed=journal["id"], losses=losses)["changed"] is False
+    assert json.loads(word.read_text(encoding="ascii")) == {"id": journal["id"], "losses": losses}
+    end(master)
+    assert report(run, observed=journal["id"], losses=losses)["transaction"]["outcome"] == ABORTED
+
+
+def test_a_change_that_does_not_wait_is_not_observed(master: FakeNode, run: FakeRun) -> None:
+    journal = master.prepare(phase=WAITING)
+    expected = "waits for no observation: it is in phase waiting. It waits for one in phase observing, which exists only with observation_timeout"
+    with pytest.raises(KubeadmError, match=expected):
+        report(run, observed=journal["id"])
+    with pytest.raises(KubeadmError, match="confirm and observed exclude each other"):
+        report(run, observed=journal["id"], confirmed=journal["id"])
+    with pytest.raises(KubeadmError, match="invalid observed"):
+        report(run, observed="../x")
 
 
 def test_a_change_that_does_not_wait_is_not_confirmed(master: FakeNode, run: FakeRun) -> None:
