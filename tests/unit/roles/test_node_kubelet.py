@@ -131,7 +131,7 @@ def test_workers_are_changed_in_batches_behind_the_control_plane(play: Play) -> 
     headline, *lines = report.splitlines()
     assert headline == "Changed: 2 operations on 2 of 4 nodes; rehearsed: 4 kubelets"
     assert lines[:3] == [
-        "cp1, w1 kubelet + --v=5 (committed; away up to 1.0 s; 2 pods, 0 lost, 0 restarted, not known of all)",
+        "cp1, w1 kubelet + --v=5 (committed; away up to 1.0 s; 4 pods, 0 lost, 0 restarted)",
         "w2 kubelet + --v=5 (rolled back; away 1.0 s)",
         "w3: Not changed, because w2 failed.",
     ]

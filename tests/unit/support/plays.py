@@ -29,6 +29,7 @@ STUBS = {
     "transaction.py": ("static_pod", "static_pod_plan", "kubelet"),
     "follower.py": ("node_transaction",),
     "access.py": ("access_info",),
+    "canary.py": ("node_canary",),
     "api.py": ("node_resource_info",),
     "info.py": ("static_pod_info", "kubelet_info"),
     "image.py": ("node_image",),

@@ -9,12 +9,33 @@ import typing as t
 from ..module_utils import stand_in
 
 
+def _waits(call: stand_in.StandIn) -> bool:
+    """Whether nobody has told the node yet what was observed of its last change."""
+    if call.arguments.get("observed"):
+        call.record("observed", call.arguments["name"])
+        return False
+    told = call.calls("observed", call.arguments["name"], call.host)
+    return len(told) < len(call.calls("change", call.arguments["name"], call.host))
+
+
 def main() -> t.NoReturn:
-    """Without an ending, the engine does not run any more. No call is recorded: how often the follower polls is its own affair."""
+    """Without an ending, the engine does not run any more. No call is recorded but what it was told: how often the follower polls is its own affair."""
     call = stand_in.StandIn()
-    ending = call.calls("change", call.arguments["name"], call.host)[-1]["ending"]
+    change = call.calls("change", call.arguments["name"], call.host)[-1]
+    if change["arguments"].get("observation_timeout") and change["ending"] == "committed" and _waits(call):
+        stand_in.exit_json(
+            {
+                "changed": False,
+                "phase": "observing",
+                "message": "is healthy, waits until the run has observed it",
+                "running": True,
+                "transaction": None,
+                "busy": False,
+            }
+        )
+    ending = change["ending"]
     transaction = {
-        "id": call.arguments["id"],
+        "id": call.arguments.get("id") or call.arguments["observed"],
         "outcome": ending,
         "reason": "" if ending == "committed" else "it did not become healthy",
         "healthy": True,

@@ -55,6 +55,7 @@ def plan_of(call: stand_in.StandIn, name: str, behaviour: str) -> dict[str, t.An
         "problem": call.kubelet_problem(call.host) if name == "kubelet" and operations else None,
         "control_plane": ["etcd runs"] if is_control_plane else [],
         "limits": {"max_pods": 1},
+        "sandbox_image": "registry.k8s.io/pause:3.10",
         "operations": operations,
         "diff": [],
         "changed": bool(operations),
