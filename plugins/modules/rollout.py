@@ -45,6 +45,8 @@ options:
       - V(admit) checks through the API what blocks the rollout, and acquires the Lease.
       - V(observe) checks whether another host is ready.
       - V(turn) begins the turn of a host when those before it are done.
+      - V(trace) finds, behind a change that failed, the other hosts on which it has to be reverted; without any it fails again.
+      - V(revert) reverts it on one of them.
       - V(verify) checks that the change of a host has the desired effect.
       - V(settle) has the node of a host commit its change, or roll it back, as it was verified.
       - V(apply) changes the nodes of all hosts through the API, on the coordinator. What fails of a node fails its own host at the V(end).
@@ -63,6 +65,8 @@ options:
       - admit
       - observe
       - turn
+      - trace
+      - revert
       - verify
       - settle
       - apply

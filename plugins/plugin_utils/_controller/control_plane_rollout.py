@@ -21,6 +21,8 @@ from ...module_utils._plan.common.verdict import SKIPPED
 from ...module_utils._plan.static_pod import rollout as control_planes
 from ...module_utils._plan.static_pod import rollout_leaders, rollout_lease
 from ...module_utils._plan.static_pod.static_pod_results import (
+    ChangeReverted,
+    ChangesTraced,
     ConfigVerified,
     ConfigWritten,
     PodsInfo,
@@ -30,6 +32,7 @@ from ...module_utils._plan.static_pod.static_pod_results import (
     StaticPodHost,
 )
 from ...module_utils._plan.transaction import report
+from ...module_utils._plan.transaction.previous_change import PREVIOUS
 from ...module_utils._plan.transaction.results import ComponentResult, Item, LeaseResult, Report
 from ...module_utils._plan.transaction.rollout import Hosts, PassEnd, Turn
 from .control_plane_decision import ControlPlaneDecision
@@ -87,12 +90,49 @@ class ControlPlaneRollout(ControlPlaneDecision):
         pass_id = self._pass.own.start.pass_id
         return Turn(changes=tuple(Item(name, pass_id) for name in control_planes.pods_in_order(self._pass.own)))
 
-    def _renewal_refusal(self, hosts: Hosts[StaticPodHost], decision: StaticPodDecision, host: str | None) -> str:
-        """Renew the Lease for as long as the turn of a host may take; None: as kubeadm-config is written. Returns why that may not begin."""
+    def trace(self) -> ChangesTraced:
+        """Behind a change that failed, find the other hosts on which this run has made it, and it has to be reverted: what was lost is lost with each of
+        them that leads. Raises Refusal without any: the turn has failed."""
+        decision, host = self._decision, self._play.host
+        hosts = self._pass.hosts(decision.planned)
+        reverts = rollout_leaders.trace_changes(hosts, host, decision.turns)
+        if not reverts:
+            raise Refusal(f"The turn of {host} ends with what failed above. Nothing is reverted on another node.")
+        self._refuse(self._renewal_refusal(hosts, decision, host, turns=len(reverts)))
+        why = rollout_leaders.loss_reason(hosts, host)
+        msg = f"The turn of {host} ends: {why}. The same change was to be reverted on {', '.join(each.host for each in reverts)}."
+        return ChangesTraced(reverts=tuple(reverts), why=why, msg=msg)
+
+    def revert(self) -> ChangeReverted:
+        """Revert one of these changes, which must be the last one of its static pod, without another canary: the cluster does not work now."""
+        host = self._play.delegate_host
+        change = next(each for each in self._pass.own.traced.reverts if each.host == host)
+        # It is reported as that of this run, not as one of an earlier run.
+        self._modules.run("node_transaction", {"name": change.pod, "id": change.transaction}, ModuleResult)
+        options = {
+            **self._play.variable("__control_plane_options", {}),
+            "name": change.pod,
+            "state": PREVIOUS,
+            "purge": False,
+            "canary": False,
+        }
+        planned = self._modules.run(
+            "static_pod", {**options, "rehearse": False}, ComponentResult, is_plan=True, is_complete=True
+        )
+        if why := rollout_leaders.other_change_refusal(planned, change):
+            return ChangeReverted(change=change, failed=True, msg=why)
+        result = self._modules.run("static_pod", options, ComponentResult, is_complete=True)
+        return ChangeReverted(change=change, failed=result.has_failed, msg=result.msg, result=result)
+
+    def _renewal_refusal(
+        self, hosts: Hosts[StaticPodHost], decision: StaticPodDecision, host: str | None, *, turns: int = 1
+    ) -> str:
+        """Renew the Lease for as long as the turn of a host may take; None: as kubeadm-config is written. turns: how often. Returns why that may not
+        begin."""
         if not decision.lease.held:
             return ""
         plan_age = int(time.time() - decision.planned_at)
-        request = rollout_lease.renew_request(hosts, host, holder_name(), plan_age)
+        request = rollout_lease.renew_request(hosts, host, holder_name(), plan_age, turns=turns)
         return rollout_lease.renewal_refusal(self._modules.run("rollout_lease", request, LeaseResult))
 
     def verify(self) -> ConfigVerified:

@@ -65,6 +65,30 @@ def test_leaders_are_changed_last_each_in_its_round(stage: Stage) -> None:
     assert list(dict.fromkeys(host for host, _name in done(outcome, "change"))) == ["cp3", "cp2", "cp1"]
 
 
+def test_loss_of_the_last_node_is_reverted_on_the_others(stage: Stage) -> None:
+    stubs = [{"kube-scheduler": behaviour} for behaviour in ("loses", "changes", "changes")]
+    outcome = play(stage, *stubs, control_plane_components={"kube-scheduler": {"args": {"v": 3}}})
+    assert outcome.status == 2
+    made = [call for call in outcome.calls if call["step"] == "change" and call["component"] == "kube-scheduler"]
+    assert [(call["machine"], call["arguments"].get("state")) for call in made] == [
+        ("cp2", "present"),
+        ("cp3", "present"),
+        ("cp1", "present"),
+        ("cp3", "previous"),
+        ("cp2", "previous"),
+    ]
+    (report,) = outcome.reports
+    lines = report.splitlines()
+    assert lines[1:3] == [
+        "cp1 kube-scheduler + --v=5 (rolled back; away 1.0 s)",
+        "cp2, cp3 kube-scheduler + --v=5 (reverted; away up to 1.0 s)",
+    ]
+    assert "cp2, cp3: kube-scheduler is reverted, because cp1 lost a pod (none was made)." in lines
+    # The Lease is held until the last revert has ended.
+    steps = [call["step"] for call in outcome.calls]
+    assert steps.index("halted") > max(number for number, step in enumerate(steps) if step == "change")
+
+
 def test_short_restarts_are_flags_of_the_components(stage: Stage) -> None:
     outcome = play(stage, {}, control_plane_short_restarts=True)
     assert outcome.status == 0, outcome.output

@@ -195,7 +195,21 @@ class ControlPlanes(RoleRun):
                     break
             return _loop_result(results)
 
-        self.play.register("__control_plane_change", change, [host], step="change")
+        try:
+            self.play.register("__control_plane_change", change, [host], step="change")
+        except PlayEnded:
+            if host not in self.play.lost:
+                self._revert(host)
+            raise
+
+    def _revert(self, host: str) -> None:
+        """What follows a change that failed: its own failure stays the only one."""
+        own, api = self.play.hostvars[host], str(self.result("admit", host)["turn_api"]["host"])
+        own["__control_plane_trace"] = self.play.run_step(self.role, "trace", host, on=api)
+        reverts = own["__control_plane_trace"].get("reverts") or ()
+        results = [self.play.run_step(self.role, "revert", host, on=each["host"]) for each in reverts]
+        if results:
+            own["__control_plane_revert"] = {"results": results}
 
     def _end_host(self, host: str) -> str:
         return str(self.result("admit", host).get("end_api", {}).get("host", host))

@@ -286,7 +286,8 @@ def build_reports(hosts: Hosts[StaticPodHost], *, dry: bool) -> dict[str, dict[s
 
     A static pod whose turn did not come has failed, and names who stopped the rollout.
     """
-    found = {name: rollout_leaders.with_leaders(_host_report(host)) for name, host in hosts.items()}
+    own = {name: rollout_leaders.with_leaders(_host_report(host)) for name, host in hosts.items()}
+    found = rollout_leaders.with_reverts(hosts, own)
     for name, why in ({} if dry else _not_started(hosts)).items():
         for pod in pods_in_order(hosts[name]):
             found[name][pod] = found[name][pod].with_values(**{**rollout.not_started_result(()), "msg": why})

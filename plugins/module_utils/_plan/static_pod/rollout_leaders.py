@@ -4,7 +4,8 @@
 
 """What a rollout over a control plane makes of leaders: only the controller manager or scheduler that leads shows whether its settings work.
 
-A change of another one is committed without that proof. What a later turn of the run shows counts for all nodes that the run has changed.
+A change of another one is committed without that proof. What a later turn of the run shows counts for all nodes that the run has changed: a loss is
+one on each of them, whichever leads next.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from ..transaction import messages
 from ..transaction.results import ChangeResult, ComponentResult
 from ..transaction.rollout import Hosts
 from .leader_election import ELECTED
-from .static_pod_results import StaticPodHost
+from .static_pod_results import ChangeReverted, StaticPodHost, TracedChange
 
 Results = t.Mapping[str, ComponentResult]  # of the static pods of a host, by name
+
+_UNOBSERVED = "whether the cluster works again: nothing is observed behind a revert"
 
 
 def _committed(host: StaticPodHost) -> t.Iterator[ChangeResult]:
@@ -52,9 +55,74 @@ def with_leaders(results: Results) -> dict[str, ComponentResult]:
 def unproven_lines(hosts: Hosts[StaticPodHost]) -> list[str]:
     """A line for each component that was changed, and of which no changed instance has led."""
     proven, found = _proven(hosts), dict[tuple[str, str], list[str]]()
+    reverted = {(each.change.host, each.change.pod) for host in hosts.values() for each in host.reverted}
     for name, host in hosts.items():
         for change in _committed(host):
             leader = change.transaction.leader if change.transaction else None
-            if leader and change.item.name not in proven:
+            if leader and change.item.name not in proven and (name, change.item.name) not in reverted:
                 found.setdefault((change.item.name, leader.node), []).append(name)
     return [f"WARNING: {join_first(on)} {pod}: not proven yet: {leader} leads" for (pod, leader), on in found.items()]
+
+
+# ---- a loss ------------------------------------------------------------------------------------------------------------
+
+
+def lost_component(host: StaticPodHost) -> str:
+    """The elected component whose change on a host was rolled back because what worked before did not; empty without one."""
+    last = host.changes[-1] if host.changes else None
+    is_lost = last is not None and last.transaction is not None and bool(last.transaction.lost)
+    return last.item.name if last and is_lost and last.item.name in ELECTED else ""
+
+
+def trace_changes(hosts: Hosts[StaticPodHost], host: str, turns: t.Sequence[str]) -> list[TracedChange]:
+    """What this run has changed of the same component on other hosts, newest first. host: that has lost it. turns: all, in their order."""
+    pod = lost_component(hosts[host])
+    return [
+        TracedChange(name, pod, change.transaction.id)
+        for name in reversed(turns)
+        for change in _committed(hosts[name])
+        if name != host and change.item.name == pod and change.transaction
+    ]
+
+
+def loss_reason(hosts: Hosts[StaticPodHost], host: str) -> str:
+    """Why these are reverted, as part of a sentence. host: as above."""
+    transaction = hosts[host].changes[-1].transaction
+    return f"{host} lost {transaction.lost}" if transaction else ""
+
+
+def other_change_refusal(found: ComponentResult, traced: TracedChange) -> str:
+    """Why a change must not be reverted: it is not the last one of its static pod. found: what a revert would do."""
+    if found.has_failed:
+        return found.reason
+    if found.reverts == traced.transaction:
+        return ""
+    return f"its last change is not {traced.transaction} of this run but {found.reverts or 'reverted already'}"
+
+
+def with_reverts(hosts: Hosts[StaticPodHost], reports: t.Mapping[str, Results]) -> dict[str, Results]:
+    """Reports by host, with what was reverted on it because of another one."""
+    found = {name: dict(results) for name, results in reports.items()}
+    for host in hosts.values():
+        for each in host.reverted:
+            results, pod = found.get(each.change.host, {}), each.change.pod
+            if pod in results:
+                results[pod] = results[pod].with_values(**_revert_values(each, host.traced.why))
+    return found
+
+
+def _revert_values(reverted: ChangeReverted, why: str) -> dict[str, t.Any]:
+    """What a revert makes of the result of a change. One that did not succeed leaves the change."""
+    pod, result = reverted.change.pod, reverted.result
+    if reverted.failed or reverted.unreachable or result is None:
+        msg = f"{pod} is not reverted, although {why}: {reverted.reason.rstrip('.')}. The node needs manual repair."
+        return {"failed": True, "msg": msg}
+    return {
+        "changed": False,
+        "failed": True,
+        "reverted": True,
+        "msg": f"{pod} is reverted, because {why}.",
+        "transaction": result.raw.get("transaction"),
+        "reverts": result.reverts,
+        "unverified": [_UNOBSERVED],
+    }

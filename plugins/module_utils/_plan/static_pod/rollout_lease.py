@@ -154,12 +154,13 @@ def turn_refusal(lease: LeaseState, *, is_needed: bool) -> str:
     return "Not changed, because this run does not hold the Lease of the control plane."
 
 
-def renew_request(hosts: Hosts[StaticPodHost], host: str | None, holder: str, plan_age: int) -> Json:
-    """The request before the turn of a host; None: before kubeadm-config is written. plan_age: seconds since everything was planned."""
+def renew_request(hosts: Hosts[StaticPodHost], host: str | None, holder: str, plan_age: int, *, turns: int = 1) -> Json:
+    """The request before the turn of a host; None: before kubeadm-config is written. plan_age: seconds since everything was planned. turns: how often as
+    much is done as in this turn."""
     return {
         "state": "held",
         "holder": holder,
-        "duration": _PERSIST_SECONDS if host is None else turn_seconds(hosts[host]),
+        "duration": _PERSIST_SECONDS if host is None else turn_seconds(hosts[host]) * turns,
         "plan_age": plan_age,
         "wait_timeout": 0,
         "cluster": rollout.expected_cluster(hosts),

@@ -177,6 +177,38 @@ class OwnShare(StepResult):
 
 
 @dataclasses.dataclass(frozen=True)
+class TracedChange:
+    """A change that is to be reverted: on which host, of which static pod, and the id of its transaction."""
+
+    host: str = ""
+    pod: str = ""
+    transaction: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class ChangesTraced(StepResult):
+    """Of the step trace. reverts: newest first. why: they are reverted."""
+
+    reverts: tuple[TracedChange, ...] = typed.tuple_of(TracedChange)
+    why: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class ChangeReverted(StepResult):
+    """Of the step revert: what became of one of them. result: of the module that reverted it."""
+
+    change: TracedChange = typed.field_of(TracedChange, TracedChange())
+    result: ComponentResult | None = typed.field_of(ComponentResult)
+
+
+@dataclasses.dataclass(frozen=True)
+class ChangesReverted:
+    """Of a loop with the step revert."""
+
+    results: tuple[ChangeReverted, ...] = typed.tuple_of(ChangeReverted)
+
+
+@dataclasses.dataclass(frozen=True)
 class PodsObserved(StepResult):
     """Of the step observe: the static pods of one host before a turn. static_pods: None where they could not be read, msg says why. awaited: what the
     turn waits for, the host itself where it does not answer."""
@@ -250,6 +282,17 @@ class StaticPodHost(HostResults[StaticPodSettings, PodPlans]):
     def observations(self) -> tuple[PodsObserved, ...]:
         """What was observed before the turn of the host."""
         return self.result("observe", Observations).results
+
+    @functools.cached_property
+    def traced(self) -> ChangesTraced:
+        """Of the step trace; an empty one where it was not taken."""
+        return self.of_pass("trace", ChangesTraced) or ChangesTraced()
+
+    @functools.cached_property
+    def reverted(self) -> tuple[ChangeReverted, ...]:
+        """What was reverted on other hosts because of this one."""
+        results = self.result("revert", ChangesReverted).results
+        return tuple(each for each in results if each.pass_id == self.start.pass_id)
 
     @functools.cached_property
     def verified(self) -> tuple[ConfigVerified, ...]:

@@ -260,6 +260,8 @@ def _wrap_operations(operations: t.Sequence[str]) -> list[str]:
 def _change_state(run: Run, part: Part) -> str:
     """How far a change is; empty where its operations are enough."""
     result = part.result
+    if isinstance(result, ComponentResult) and result.reverted:
+        return "reverted"
     if result.transaction and not run.dry:
         return messages.to_phrase(result.transaction.outcome) if result.transaction.outcome else _UNSEEN
     if result.failed and result.unreachable:
@@ -285,7 +287,7 @@ def _change_details(results: t.Sequence[PartResult]) -> list[str]:
         )  # a failure ends a batch before it is counted
         found.append(f"{_count(sum(each.watched for each in pods), 'pod')}, {lost} lost, {restarted} restarted{limit}")
     for key in ("reverts", "snapshot"):
-        values = [value for each in components if (value := getattr(each, key))]
+        values = [value for each in components if not each.reverted and (value := getattr(each, key))]
         found += [f"{key} {join_first(values)}"] if values else []
     return found
 
@@ -403,11 +405,17 @@ def _failure_summary(run: Run) -> str:
         for part in run.parts
         if part.result.transaction and part.result.transaction.outcome == messages.ROLLED_BACK and not run.dry
     ]
+    reverted = [
+        f"{part.component} on {part.host}"
+        for part in run.parts
+        if isinstance(part.result, ComponentResult) and part.result.reverted
+    ]
     failed, incomplete = join_first(run.failed_hosts), run.incomplete_hosts
     waiting = [host for host in run.waiting_hosts if host not in incomplete]
     found = (
         f"{failed} failed" if failed else "",
         f"rolled back: {join_first(back)}" if back else "",
+        f"reverted: {join_first(reverted)}" if reverted else "",
         f"{_count_hosts(waiting, failed)} did not begin" if waiting else "",
         f"{_count_hosts(incomplete, failed)} not complete" if incomplete else "",
         f"{_count(run.later, 'node')} of later batches did not begin" if run.later else "",

@@ -71,7 +71,8 @@ Report = t.Mapping[str, PartResult]  # of the parts of a host, by name
 
 @dataclasses.dataclass(frozen=True)
 class ComponentResult(PartResult):
-    """The same of a static pod or a kubelet, as their modules return it. left_alone, lost: keys by field."""
+    """The same of a static pod or a kubelet, as their modules return it. left_alone, lost: keys by field. reverted: only in reports of a rollout, whether
+    the run has reverted its own change."""
 
     node: str = ""
     rehearsal: Verdict | None = typed.field_of(Verdict)
@@ -79,6 +80,7 @@ class ComponentResult(PartResult):
     left_alone: t.Mapping[str, t.Sequence[str]] = dataclasses.field(default_factory=dict)
     lost: t.Mapping[str, t.Sequence[str]] = dataclasses.field(default_factory=dict)
     reverts: str = ""
+    reverted: bool = False
     snapshot: str = ""
     pods: PodLosses | None = typed.field_of(PodLosses)
 

@@ -39,6 +39,8 @@ STEPS = (
     "admit",
     "observe",
     "turn",
+    "trace",
+    "revert",
     "verify",
     "settle",
     "apply",

@@ -11,6 +11,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
     API_SERVER,
     ETCD,
     ON,
+    SCHEDULER,
     observed,
     pod,
 )
@@ -22,6 +23,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_runs
     READY,
     REHEARSED,
     SILENT,
+    TRANSACTION,
     plan,
     role_run,
     run,
@@ -472,6 +474,80 @@ def test_the_first_static_pod_that_fails_ends_the_turn() -> None:
         f"cp1 {name} + feature gate A=true ({ending})" for name, ending in ((ETCD, "failed"), (API_SERVER, "not begun"))
     ]
     assert "\n".join([*lines, "cp2: Not changed, because cp1 failed."]) in found.lines
+
+
+# ---- what is reverted on other nodes -----------------------------------------------------------------------------------
+
+LOSS = "a pod for the Deployment (none was made, after 60 s)"
+ROLLED_BACK: Json = {
+    "failed": True,
+    "msg": "kube-scheduler on cp3: rolled back",
+    "transaction": {**TRANSACTION, "outcome": "rolled_back", "reason": f"what worked before does not: {LOSS}"},
+}
+REVERTED: Json = {"changed": True, "transaction": {**TRANSACTION, "id": "undo"}, "reverts": "new"}
+
+
+def lose(name: str = SCHEDULER, lost: Json | None = None, revert: t.Any = None) -> ControlPlanes:
+    """Three nodes that change a component, of which the last one has lost it."""
+    pods = {name: pod(ON, **REHEARSED)}
+    reverts = revert or (lambda call: {**REVERTED, "changed": not call.dry})
+    results = {"static_pod": reverts, "static_pod_info": READY}
+    return run(pods, pods, pods, changes={"cp3": lost or ROLLED_BACK}, results=results)
+
+
+def test_loss_of_an_elected_component_is_reverted_on_every_node_of_the_run() -> None:
+    found = lose()
+    assert found.changed == ["cp1", "cp2", "cp3"]
+    made = [
+        (call.on, call.dry, call.arguments["state"], call.arguments["canary"])
+        for call in found.play.calls("static_pod")
+    ]
+    assert made == [(on, dry, "previous", False) for on in ("cp2", "cp1") for dry in (True, False)]
+    for name in ("cp1", "cp2"):
+        part = found.report(name)[SCHEDULER]
+        assert part["msg"] == f"{SCHEDULER} is reverted, because cp3 lost {LOSS}."
+        assert (part["changed"], part["reverted"], part["transaction"]["id"]) == (False, True, "undo")
+        assert found.failures[f"{name} end"] == part["msg"]
+        assert part["unverified"] == ["whether the cluster works again: nothing is observed behind a revert"]
+    assert f"cp1, cp2 {SCHEDULER} + feature gate A=true (reverted; away up to 1.0 s)" in found.lines
+    assert f"cp1, cp2: {SCHEDULER} is reverted, because cp3 lost {LOSS}." in found.lines
+    assert f"rolled back: {SCHEDULER} on cp3; reverted: {SCHEDULER} on cp1, {SCHEDULER} on cp2." in found.lines
+    # The Lease is renewed for that, and marked.
+    *_others, renewed, halted = (call.arguments for call in found.play.calls("rollout_lease"))
+    assert (renewed["state"], halted["state"], halted["node"]) == ("held", "halted", "cp3")
+
+
+@pytest.mark.parametrize(
+    ("name", "lost"),
+    [
+        (API_SERVER, ROLLED_BACK),
+        (SCHEDULER, FAILED),
+        (SCHEDULER, {**ROLLED_BACK, "transaction": {**TRANSACTION, "outcome": "rolled_back", "reason": "it crashed"}}),
+        (SCHEDULER, {**ROLLED_BACK, "transaction": {**ROLLED_BACK["transaction"], "outcome": "alarm"}}),
+    ],
+)
+def test_other_failures_revert_nothing(name: str, lost: Json) -> None:
+    found = lose(name, lost)
+    assert found.play.calls("static_pod") == []
+    assert found.report("cp1")[name]["transaction"]["outcome"] == "committed"
+
+
+@pytest.mark.parametrize(
+    ("revert", "reason"),
+    [
+        ({**REVERTED, "reverts": "later"}, "its last change is not new of this run but later"),
+        ({"failed": True, "msg": "Is busy."}, "Is busy"),
+        (GONE, "gone"),
+    ],
+)
+def test_revert_that_fails_leaves_an_alarm_and_goes_on(revert: Json, reason: str) -> None:
+    found = lose(revert=lambda call: revert if call.on == "cp2" else {**REVERTED, "changed": not call.dry})
+    part = found.report("cp2")[SCHEDULER]
+    assert (
+        part["msg"] == f"{SCHEDULER} is not reverted, although cp3 lost {LOSS}: {reason}. The node needs manual repair."
+    )
+    assert (part["failed"], part["changed"]) == (True, True)
+    assert found.report("cp1")[SCHEDULER]["reverted"] is True
 
 
 # ---- the plan of a playbook ------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def main() -> t.NoReturn:
     transaction = {
         "id": call.arguments.get("id") or call.arguments["observed"],
         "outcome": ending,
-        "reason": "" if ending == "committed" else "it did not become healthy",
+        "reason": "" if ending == "committed" else change["reason"] or "it did not become healthy",
         "healthy": True,
         "seconds": 1.0,
         "outage_seconds": 1.0,

@@ -19,8 +19,11 @@ OPERATIONS = {"nothing": [], "on": [ON], "off": [OFF], "both": [ON, OFF]}
 
 def behaviour_of(call: stand_in.StandIn, name: str) -> str:
     """C(stub): component -> changes, nothing, refused (by the rehearsal), rolled_back, gone, lost (in the middle), unseen
-    (its end), busy, or leads (changes, and the member leads etcd); for gates on, off, or both. A list: one for each call, the last for all that follow.
+    (its end), busy, leads (changes, and its node leads), or loses (leads, and what worked before does not); for gates on, off, or both. A list: one for
+    each call, the last for all that follow. What reverts a change goes well.
     """
+    if call.arguments.get("state") == "previous":
+        return "changes"
     behaviour = call.variable("stub", {}).get(name, "nothing")
     if not isinstance(behaviour, list):
         return str(behaviour)
@@ -67,6 +70,7 @@ def plan_of(call: stand_in.StandIn, name: str, behaviour: str) -> dict[str, t.An
             "warnings": [],
         },
         "transaction": None,
+        "reverts": ID if call.arguments.get("state") == "previous" else None,
         "previous_transaction": None,
         "open_transaction": None,
     }
@@ -75,9 +79,10 @@ def plan_of(call: stand_in.StandIn, name: str, behaviour: str) -> dict[str, t.An
 def start_change(call: stand_in.StandIn, name: str, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
     """Start a transaction where there is something to change. The stand-in for C(node_transaction) returns its end."""
     behaviour = behaviour_of(call, name)
-    ending = {"rolled_back": "rolled_back", "unseen": None}.get(behaviour, "committed")
+    ending = {"rolled_back": "rolled_back", "loses": "rolled_back", "unseen": None}.get(behaviour, "committed")
     result = plan_of(call, name, behaviour)
-    call.record(component=name, ending=ending, arguments=arguments)
+    reason = "what worked before does not: a pod (none was made)" if behaviour == "loses" else ""
+    call.record(component=name, ending=ending, reason=reason, arguments=arguments)
     if behaviour == "gone" or (behaviour == "lost" and not call.dry):
         stand_in.lose_connection()
     if result["operations"] and not call.dry:
@@ -100,7 +105,7 @@ def plan_pods(call: stand_in.StandIn, arguments: dict[str, t.Any]) -> dict[str, 
         if not settings.pop("only_if_changed", False):
             plan = start_change(call, name, {**settings, **shared, "name": name})
             found = seen.pop(name, None) or stand_in.pod_of(name, "", observations)
-            leads = behaviour_of(call, name) == "leads"
+            leads = behaviour_of(call, name) in ("leads", "loses")
             plans[name] = {"failed": False, "msg": None, "leads": leads, **plan, **found}
     failures = [plan for plan in plans.values() if plan["failed"]]
     facts = call.variable("stub_facts", None)
