@@ -125,7 +125,7 @@ options:
     description:
       - Seconds for which the node waits, after it has verified the change, until the change is observed from elsewhere. The task ends before, with the
         transaction in phase V(observing); M(nodecraft.kubeadm.node_transaction) ends it with O(nodecraft.kubeadm.node_transaction#module:observed).
-      - The role P(nodecraft.kubeadm.node_kubelet#role) sets it, and starts a pod on the node meanwhile. When nobody observes the change, the node commits it,
+      - The role P(nodecraft.kubeadm.node_kubelet#role) sets it, and starts a pod on the node meanwhile. When the change is not observed, the node commits it,
         and the result says what was not verified.
     type: int
     default: 0

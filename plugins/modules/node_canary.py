@@ -119,7 +119,7 @@ def main() -> t.NoReturn:
             **concurrency_option(),
         }
     )
-    runner.run_info(module, lambda: observe(module.params, connect=lambda: connect(module), dry=module.check_mode))
+    runner.run_follower(module, lambda dry: observe(module.params, connect=lambda: connect(module), dry=dry))
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ options:
       - V(trace) finds, behind a change that failed, the other hosts on which it has to be reverted; without any it fails again.
       - V(revert) reverts it on one of them.
       - V(verify) checks that the change of a host has the desired effect.
-      - V(settle) has the node of a host commit its change, or roll it back, as it was verified.
+      - V(conclude) has the node of a host commit its change, or roll it back, as it was verified.
       - V(apply) changes the nodes of all hosts through the API, on the coordinator. What fails of a node fails its own host at the V(end).
       - V(compare) checks that kubelets with nothing to change use what is desired.
       - V(end) determines the outcome of each host, fails one with what was not done on its node, and releases the Lease.
@@ -68,7 +68,7 @@ options:
       - trace
       - revert
       - verify
-      - settle
+      - conclude
       - apply
       - compare
       - end

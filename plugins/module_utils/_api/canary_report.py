@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
+from urllib.parse import parse_qsl
 
 from .._engine import canary as engine
 from .._engine import probes
@@ -14,7 +16,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import names
 from .._plan.transaction import planned_observations
 from .._plan.transaction.canary import Canary
-from .client import Client, Connect, Json, Params
+from .client import ApiError, Client, Connect, Json, Params
 
 
 def observe(params: Params, *, connect: Connect, dry: bool) -> Json:
@@ -23,7 +25,7 @@ def observe(params: Params, *, connect: Connect, dry: bool) -> Json:
         names.check_object(option, params[option], kind)
     if dry:
         return {"steps": {}, "unverified": "check mode makes no object"}
-    client = connect()
+    client = connect().without_retries()
     planned = planned_observations.of_pod(
         Canary(params["namespace"], params["image"], params["node"], "kubelet", engine.NODE_TAINTS, engine.NAME)
     )
@@ -39,11 +41,25 @@ def observe(params: Params, *, connect: Connect, dry: bool) -> Json:
     return {"steps": canary.observe(params["timeout"]), "unverified": canary.unverified}
 
 
-def _send(client: Client, method: str, path: str, body: Json | None) -> probes.ApiResponse:
+def _send(client: Client, method: str, target: str, body: Json | None) -> probes.ApiResponse:
+    """Send a request as an engine does. Its response has the status and the body that the steps of a canary read."""
+    path, _question_mark, text = target.partition("?")
+    query = dict(parse_qsl(text))
     try:
-        response = client.exchange(method, path, body)
+        if path.endswith("/log"):
+            status = client.get_proxied(path, {}).status
+            return probes.ApiResponse(status, b"", f"the API server answers {status}", refused=False)
+        found = _call(client, method, path, query, body)
+    except ApiError as exc:
+        return probes.ApiResponse(exc.status or None, b"", str(exc), refused=exc.status in probes.REFUSED)
     except KubeadmError as exc:
         return probes.ApiResponse(None, b"", str(exc), refused=True)
-    content = json.dumps(response.body).encode() if response.body is not None else response.text.encode()
-    problem = f"the API server answers {response.status}" if response.status else response.problem
-    return probes.ApiResponse(response.status, content, problem, refused=response.status in probes.REFUSED)
+    return probes.ApiResponse(HTTPStatus.OK, json.dumps(found).encode(), "", refused=False)
+
+
+def _call(client: Client, method: str, path: str, query: dict[str, str], body: Json | None) -> Json:
+    if method == "POST":
+        return client.create(path, body or {}, dry_run=False)
+    if method == "DELETE":
+        return client.delete(path, dry_run=False, **query)
+    return {"items": client.list(path, metadata_only=False, **query)} if query else client.get(path)

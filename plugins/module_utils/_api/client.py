@@ -273,11 +273,6 @@ class Client:
         """
         return self._send_with_retries("GET", path, proxied=True, headers=headers)
 
-    def exchange(self, verb: str, target: str, body: Json | None = None) -> ApiResponse:
-        """Send one request, once, and return its response, whatever that is. target: path and query as they are sent."""
-        self._check_once()
-        return self._addresses.send(verb, target, body, timeout=_TIMEOUT)
-
     def create(self, path: str, content: Json, *, dry_run: bool) -> Json:
         """Make an object in the list at a path."""
         return self._request("POST", path, body=content, fieldManager=USER_AGENT, dryRun="All" if dry_run else "")
@@ -286,9 +281,9 @@ class Client:
         """Write a whole object. It is refused (409) when the object is not at the resourceVersion in content any more."""
         return self._request("PUT", path, body=content, fieldManager=USER_AGENT, dryRun="All" if dry_run else "")
 
-    def delete(self, path: str, *, dry_run: bool) -> Json:
-        """Remove an object."""
-        return self._request("DELETE", path, dryRun="All" if dry_run else "")
+    def delete(self, path: str, *, dry_run: bool, **query: str) -> Json:
+        """Remove an object, or those of a list that a query selects."""
+        return self._request("DELETE", path, dryRun="All" if dry_run else "", **query)
 
     def poll(
         self,

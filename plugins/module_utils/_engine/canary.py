@@ -35,7 +35,7 @@ class Canary:
     """One look. side: whose server and Lease; name: of all that is made for it. send: sends a request to the API. is_first: whether nothing has been
     stopped yet. publish: is called with the name of each step before it.
 
-    unverified: what the look does not show, with the reason; empty when it shows all. leader: whom it found behind the change; None where nobody is
+    unverified: what the look does not show, with the reason; empty when it shows all. leader: whom it found behind the change; None where none is
     elected.
     """
 
@@ -106,7 +106,7 @@ class Canary:
     # -- the steps: why it does not work yet, empty when it does ---------------------------------------------------------
 
     def _find_leader(self) -> str:
-        """Somebody renews the Lease, where one is elected. A component that does not lead does nothing, whatever its health says."""
+        """The Lease is renewed, where a leader is elected. A component that does not lead does nothing, whatever its health says."""
         if not self.settings["lease"]:
             return ""
         lease, problem = self._get(self.settings["lease"])
@@ -117,7 +117,7 @@ class Canary:
         is_renewed = self._renewed not in (None, renewed)
         self._renewed = renewed
         if not holder or not is_renewed:
-            return f"{holder} does not renew it" if holder else "nobody leads"
+            return f"{holder} does not renew it" if holder else "no instance leads"
         if not self.is_first:
             self._read_leader(holder.rpartition("_")[0])
         return ""

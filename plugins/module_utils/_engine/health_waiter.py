@@ -121,7 +121,7 @@ class HealthWaiter:
     def wait_until_observed(self) -> tuple[str | None, Observation]:
         """Wait for what the run observes of this node from elsewhere.
 
-        Returns what was lost (None: nothing), and the last observation. What nobody observed is kept as far as the node has verified it.
+        Returns what was lost (None: nothing), and the last observation. What was not observed is kept as far as the node has verified it.
         """
         self.open_journal.publish_progress("is healthy, waits until the run has observed it")
         while True:

@@ -49,10 +49,8 @@ ON_TRIAL = (WAITING, CONFIRMING, OBSERVING)
 COMMITTED, ROLLED_BACK, ABORTED, UNHEALTHY, ALARM = "committed", "rolled_back", "aborted", "unhealthy", "alarm"
 STATIC_POD, SYSTEMD_UNIT = "static_pod", "systemd_unit"
 
-# The file with the id of a transaction that was confirmed.
-CONFIRMED = "confirmed"
-# The file with what the run has observed of a transaction, as JSON: C(id) and C(losses), which is empty where it found none.
-OBSERVED = "observed"
+# Files: with the id of a transaction that was confirmed; with what the run has observed of one, as C(id) and C(losses), empty for none.
+CONFIRMED, OBSERVED = "confirmed", "observed"
 KEEP_HISTORY = 10
 
 
@@ -341,7 +339,7 @@ class LeaderSeen(t.TypedDict):
 
 
 class Result(t.TypedDict):
-    """How a closed transaction ended. Times in seconds, None when they were not measured. confirmed, observed: None where nobody was to."""
+    """How a closed transaction ended. Times in seconds, None when they were not measured. confirmed, observed: None where it was not awaited."""
 
     outcome: str
     reason: str | None

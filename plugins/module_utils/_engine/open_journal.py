@@ -95,6 +95,10 @@ class OpenJournal:
         except (OSError, ValueError, LookupError, AttributeError):  # what cannot be read says nothing
             return None
 
+    def is_observed(self) -> bool | None:
+        """Whether the run has observed the change; None where it was not to."""
+        return None if self.journal.get("observation_timeout") is None else self.read_losses() is not None
+
     def save_result(self, seconds: float) -> None:
         """Keep the outcome, which would be unknown otherwise. A disk that is full gets the seconds. Raises OSError."""
         limit = self.clock() + seconds

@@ -212,17 +212,11 @@ class Engine:
 
     def _confirm(self) -> None:
         failure, observation = self.waiter.wait_until_confirmed()
-        if failure is None:
-            self._commit(observation)
-        else:
-            self._fail(failure, observation)
+        self._fail(failure, observation) if failure else self._commit(observation)
 
     def _observe(self) -> None:
         failure, observation = self.waiter.wait_until_observed()
-        if failure is None:
-            self._close(COMMITTED, None, observation)
-        else:
-            self._fail(failure, observation)
+        self._fail(failure, observation) if failure else self._close(COMMITTED, None, observation)
 
     def _fail(self, failure: str, observation: Observation) -> None:
         """Take back what is not committed. A restore handles what another program wrote, also without rollback."""
@@ -250,35 +244,18 @@ class Engine:
                 f"{self.journal['reason']}; not rolled back, because another process changed {', '.join(foreign)}",
             )
             return
-        failure = self._retry_restore(lambda: self.files.write_former(foreign))
+        failure = _retry_restore(lambda: self.files.write_former(foreign), self.open_journal)
         if failure:
             self._close(ALARM, f"{self.journal['reason']}; the rollback to the former files failed: {failure}")
             return
         self.files.remove_new_directories()
         if self.journal["switched"]:
             # What cannot be switched back is found by the proof.
-            problem = self._retry_restore(self._activate_files)
+            problem = _retry_restore(self._activate_files, self.open_journal)
             add_note(self.journal, f"the former files could not be made to take effect: {problem}" if problem else "")
             self.open_journal.save({"phase": VERIFYING})
         else:
             self._close(ABORTED, self.journal["reason"])
-
-    def _retry_restore(self, action: t.Callable[[], None]) -> str | None:
-        """Do a part of a restore, trying as long as that may take. Returns why it did not work.
-
-        An immutable file and a read-only disk do not change by themselves, and a full one seldom, so the alarm must not wait for them."""
-        start = self.clock()
-        while True:
-            try:
-                action()
-                return None
-            except OSError as exc:
-                if self.clock() >= start + _WRITE_TIMEOUTS.get(exc.errno or 0, RESTORE_TIMEOUT):
-                    return str(exc)
-                self.open_journal.publish_progress(f"cannot be rolled back yet: {exc}")
-            except EngineError as exc:
-                return str(exc)
-            self.sleep(POLL_SECONDS)
 
     def _verify(self) -> None:
         failure, observation = self.waiter.wait_until_healthy()
@@ -321,12 +298,28 @@ class Engine:
             "outage_seconds": outage_seconds,
             "proof": self.observations.complete(self.watcher.proof(observation) if observation else None),
             "confirmed": None if self.journal.get("confirm_timeout") is None else self.open_journal.is_confirmed(),
-            "observed": None
-            if self.journal.get("observation_timeout") is None
-            else self.open_journal.read_losses() is not None,
+            "observed": self.open_journal.is_observed(),
             "notes": self.journal.get("notes", []),
             "log": [redact(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])],
         }
         self.journal.update({"phase": CLOSED, "result": result})
         if outcome == COMMITTED:
             self.files.remove_obsolete_directories()
+
+
+def _retry_restore(action: t.Callable[[], None], open_journal: OpenJournal) -> str | None:
+    """Do a part of a restore, trying as long as that may take. Returns why it did not work.
+
+    An immutable file and a read-only disk do not change by themselves, and a full one seldom, so the alarm must not wait for them."""
+    start = open_journal.clock()
+    while True:
+        try:
+            action()
+            return None
+        except OSError as exc:
+            if open_journal.clock() >= start + _WRITE_TIMEOUTS.get(exc.errno or 0, RESTORE_TIMEOUT):
+                return str(exc)
+            open_journal.publish_progress(f"cannot be rolled back yet: {exc}")
+        except EngineError as exc:
+            return str(exc)
+        open_journal.sleep(POLL_SECONDS)

@@ -17,11 +17,11 @@ from ...module_utils._plan.kubelet import observation
 from ...module_utils._plan.kubelet import rollout as kubelets
 from ...module_utils._plan.kubelet.kubelet_results import (
     Admission,
+    Conclusion,
     KubeletDecision,
     KubeletHost,
     KubeletTurn,
     LeaseState,
-    Settlement,
     Verification,
 )
 from ...module_utils._plan.kubelet.observation import CanaryResult
@@ -41,7 +41,7 @@ from .lease_holder import holder_name
 from .play_view import Json
 
 # A rollback ends within these: of one call, and how many of them.
-_SETTLE_SECONDS, _SETTLE_ATTEMPTS = 30, 40
+_END_SECONDS, _END_ATTEMPTS = 30, 40
 _RETRY_SECONDS = 2
 
 
@@ -153,39 +153,39 @@ class NodeKubeletRollout(KubeletAdmission):
             return "", ""
         return observation.find_losses(turn.canary, self._run_canary(cluster, is_first=False))
 
-    def settle(self) -> Settlement:
+    def conclude(self) -> Conclusion:
         """Let the node end the change as it was observed, and fail for what is not as it has to be: those of the batch were all observed before."""
         own = self._pass.own
         change, verification = own.change, own.verification
         if change is None or change.unreachable:
-            return Settlement(unreachable=bool(change), msg=change.reason if change else "")
+            return Conclusion(unreachable=bool(change), msg=change.reason if change else "")
         if verification is None or verification.failed:
             # Nothing is known, so nothing is said: the node keeps the change in the end, and reports it as not observed.
-            return Settlement(failed=True, msg=verification.reason if verification else "it was not verified")
+            return Conclusion(failed=True, msg=verification.reason if verification else "it was not verified")
         result = self._end_transaction(change, verification.losses) if observation.is_observed(change) else {}
-        settled = change.with_values(**result)
-        reason = settled.reason if settled.failed else verification.problem
-        return Settlement(failed=bool(reason), msg=reason, result=result)
+        concluded = change.with_values(**result)
+        reason = concluded.reason if concluded.failed else verification.problem
+        return Conclusion(failed=bool(reason), msg=reason, result=result)
 
     def _end_transaction(self, change: ChangeResult, losses: str) -> Json:
-        """Tell the node what was observed, and follow its transaction to the end."""
+        """Hand the node what was observed, and follow its transaction to the end."""
         identifier = change.transaction.id if change.transaction else ""
         arguments: Json = {
             "name": "kubelet",
             "observed": identifier,
             "losses": losses,
-            "wait": _SETTLE_SECONDS,
+            "wait": _END_SECONDS,
             "acknowledge": False,
         }
         progress = TransactionProgress()
-        for _attempt in range(_SETTLE_ATTEMPTS):
+        for _attempt in range(_END_ATTEMPTS):
             progress = self._modules.run("node_transaction", arguments, TransactionProgress)
             if progress.transaction:
-                return dict(observation.settled_result(change, progress.transaction))
+                return dict(observation.concluded_result(change, progress.transaction))
             if progress.has_failed:
                 time.sleep(_RETRY_SECONDS)
-            else:  # it is told, so the next attempt only waits
-                arguments = {"name": "kubelet", "id": identifier, "wait": _SETTLE_SECONDS, "acknowledge": False}
+            else:  # it has that, so the next attempt only waits
+                arguments = {"name": "kubelet", "id": identifier, "wait": _END_SECONDS, "acknowledge": False}
         return {"failed": True, "msg": f"the end of transaction {identifier} was not seen: {progress.reason}"}
 
     def _wait_for_devices(

@@ -281,7 +281,7 @@ class Kubelets(RoleRun):
             settings={"poll_interval": 0},
             is_ignored=True,
         )
-        self.play.run_on_hosts(self.role, "settle", verified)
+        self.play.run_on_hosts(self.role, "conclude", verified)
 
     def compare(self, hosts: t.Sequence[str]) -> None:
         """What a playbook compares again after the changes of other roles."""

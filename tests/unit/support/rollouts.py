@@ -19,7 +19,7 @@ def made(**change: t.Any) -> Json:
     return {"results": [{"item": THIS_PASS, **change}]}
 
 
-DONE: Json = {"turn": THIS_PASS, "change": made(changed=True), "verify": THIS_PASS, "settle": THIS_PASS}
+DONE: Json = {"turn": THIS_PASS, "change": made(changed=True), "verify": THIS_PASS, "conclude": THIS_PASS}
 FAILED: Json = {"turn": THIS_PASS, "change": made(failed=True)}
 LOST: Json = {"turn": THIS_PASS, "change": made(unreachable=True)}
 IN_TURN: Json = {"turn": THIS_PASS}

@@ -10,7 +10,7 @@ import os
 import typing as t
 
 from ..._engine.canary import NAME, NODE_TAINTS
-from ..._engine.journal import Address
+from ..._engine.journal import Address, StaticPodWatch
 from ..._plan.common.errors import KubeadmError
 from ..._plan.static_pod import leader_election
 from ..._plan.static_pod.manifest import Manifest
@@ -21,7 +21,7 @@ from ..._plan.transaction.canary import Canary
 from . import cluster_preflight, static_pods
 from .component_files import ComponentFiles
 
-COMPONENTS = (static_pods.API_SERVER, *leader_election.ELECTED)
+_COMPONENTS = (static_pods.API_SERVER, *leader_election.ELECTED)
 # While the API server is there a new leader acts within seconds; after its own change all its clients come back first.
 _SECONDS = 60
 
@@ -36,22 +36,24 @@ class Unplanned(t.NamedTuple):
         return f"whether the cluster makes, schedules and starts pods: {self.why}"
 
 
-def plan_canary(
-    pod: static_pods.StaticPod,
-    plan: StaticPodPlan,
-    params: t.Mapping[str, t.Any],
-    *,
-    node: str,
-    image: str,
-    kubeconfig: str,
-    addresses: t.Callable[[Manifest], Address],
-) -> dict[str, t.Any] | Unplanned:
-    """The observation as a journal has it.
+def add_canary(watch: StaticPodWatch, planned: dict[str, t.Any] | Unplanned | None) -> None:
+    """Add what is planned, or what is not verified without it."""
+    if isinstance(planned, Unplanned):
+        watch["unverified"] = [*watch.get("unverified", ()), planned.unverified()]
+    elif planned:
+        watch["observations"] = [*watch.get("observations", ()), planned]
 
-    params: those of the module. node: the name of the Node. image: of the pods' sandboxes; empty where that is not known. kubeconfig: of the
-    administrator. addresses: of an API server with a manifest.
+
+def plan_canary(
+    pod: static_pods.StaticPod, plan: StaticPodPlan, params: t.Mapping[str, t.Any], node: str, kubeconfig: str
+) -> dict[str, t.Any] | Unplanned | None:
+    """The observation as a journal has it; None for another component.
+
+    params: those of the module, and C(sandbox_image), empty where that is not known. node: the name of the Node. kubeconfig: of the administrator.
     """
-    image = params["canary_image"] or image
+    image = params["canary_image"] or params["sandbox_image"]
+    if pod.name not in _COMPONENTS:
+        return None
     if not params["canary"]:
         return Unplanned("canary is false")
     if not image:
@@ -59,7 +61,7 @@ def plan_canary(
     if not os.path.exists(kubeconfig):
         return Unplanned(f"{kubeconfig} does not exist on {os.uname().nodename}")
     try:
-        servers = _servers(pod, plan, node, addresses)
+        servers = _servers(pod, plan, node)
     except KubeadmError as exc:
         return Unplanned(f"the API server of this node is not known ({exc})")
     former, planned = ComponentFiles(plan.before), ComponentFiles.planned(plan)
@@ -78,14 +80,12 @@ def plan_canary(
     return planned_observations.of_canary(canary, sides, kubeconfig, seconds=seconds, must_start=not params["force"])
 
 
-def _servers(
-    pod: static_pods.StaticPod, plan: StaticPodPlan, node: str, addresses: t.Callable[[Manifest], Address]
-) -> tuple[Address, Address]:
+def _servers(pod: static_pods.StaticPod, plan: StaticPodPlan, node: str) -> tuple[Address, Address]:
     """The API server of this node, before and after the change. Raises KubeadmError."""
     if pod.name == static_pods.API_SERVER:
-        return addresses(plan.before), addresses(plan.after)
+        return static_pods.server_address(plan.before), static_pods.server_address(plan.after)
     path, _others = static_pods.find_manifest(static_pods.API_SERVER, os.path.dirname(pod.path))
-    address = addresses(static_pods.parse_static_pod(static_pods.API_SERVER, path, node).manifest)
+    address = static_pods.server_address(static_pods.parse_static_pod(static_pods.API_SERVER, path, node).manifest)
     return address, address
 
 

@@ -13,11 +13,9 @@ import typing as t
 from ..._engine.api_server import AUTHORIZED_PATH
 from ..._engine.journal import (
     STATIC_POD,
-    Address,
     Client,
     Credential,
     FileEntry,
-    Instance,
     InterimVersion,
     Journal,
     KubeletPaths,
@@ -28,7 +26,6 @@ from ..._engine.node import Host
 from ..._engine.pod_observation import mirror_pod_path
 from ..._engine.probes import api_request, read_gates, unread_gates, wrong_gates
 from ..._plan.common.errors import KubeadmError
-from ..._plan.kubernetes import flags
 from ..._plan.static_pod import short_restarts
 from ..._plan.static_pod.manifest import Manifest
 from ..._plan.static_pod.plan import StaticPodPlan
@@ -42,11 +39,10 @@ from ..transaction.planned_journal import (
     new_journal,
     record_entry,
 )
-from .planned_canary import Unplanned
+from . import planned_canary, static_pods
 from .static_pods import API_SERVER, StaticPod, instance_of, observe
 
 ADMIN = ("/etc/kubernetes/admin.conf", "/etc/kubernetes/super-admin.conf")
-_DEFAULT_PORT = 6443
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,16 +76,15 @@ class ApiClients:
         ]
 
 
-def advertised_address(manifest: Manifest) -> Address:
-    """The address of an API server without an HTTP probe."""
-    host, port = (flags.value(manifest.expected_flags, name) for name in ("advertise-address", "secure-port"))
-    return {"scheme": "https", "host": host or "127.0.0.1", "port": int(port or _DEFAULT_PORT)}
-
-
 def static_pod_journal(
-    pod: StaticPod, plan: StaticPodPlan, settings: TransactionSettings, clients: ApiClients, paths: KubeletPaths
+    pod: StaticPod,
+    plan: StaticPodPlan,
+    settings: TransactionSettings,
+    clients: ApiClients,
+    paths: KubeletPaths,
+    params: t.Mapping[str, t.Any],
 ) -> Journal:
-    """The journal of a planned change of a static pod."""
+    """The journal of a planned change of a static pod. params: of the module, and C(sandbox_image), with which the runtime begins every pod."""
     before, after = instance_of(plan.before), instance_of(plan.after)
     details, made = record_details(pod, plan), made_directories(pod.name)
     gates, metrics = gate_source(plan.after, clients)
@@ -120,25 +115,12 @@ def static_pod_journal(
     journal["min_ready_seconds"] = max(min_ready, plan.after.seconds_until_killed())
     if pod.name == API_SERVER:
         for instance, manifest in ((before, plan.before), (after, plan.after)):
-            instance["server"] = server_address(manifest)
+            instance["server"] = static_pods.server_address(manifest)
         watch["credentials"], watch["mirror"] = clients.credentials(), clients.mirror(pod.log_prefix)
         watch["unverified"] = clients.unverified()
         watch["observations"] = planned_observations.of_api_server(before["server"], after["server"], clients.admin)
+    planned_canary.add_canary(watch, planned_canary.plan_canary(pod, plan, params, clients.node, clients.admin))
     return journal
-
-
-def server_address(manifest: Manifest) -> Address:
-    """The address of an API server on its own node."""
-    return _probe_address(instance_of(manifest)) or advertised_address(manifest)
-
-
-def add_canary(journal: Journal, planned: dict[str, t.Any] | Unplanned) -> None:
-    """Add what is planned to a journal, or what is not verified without it."""
-    watch = journal["watch"]
-    if isinstance(planned, Unplanned):
-        watch["unverified"] = [*watch.get("unverified", ()), planned.unverified()]
-    else:
-        watch["observations"] = [*watch.get("observations", ()), planned]
 
 
 def _version_of(pod: StaticPod, manifest: Manifest) -> StoredVersion | None:
@@ -172,7 +154,7 @@ def gate_source(manifest: Manifest, clients: ApiClients) -> tuple[dict[str, bool
     Only the administrator may read that: on 1.37 the kubelet, the components and the API server's client for kubelets get 403.
     """
     gates = {gate: value for gate, value in manifest.values()["feature_gates"].items() if isinstance(value, bool)}
-    address = _probe_address(instance_of(manifest))
+    address = static_pods.probe_address(instance_of(manifest))
     return gates, {**address, "kubeconfig": clients.admin} if address else None
 
 
@@ -191,7 +173,7 @@ def unverified_clients(pod: StaticPod, clients: ApiClients) -> list[str]:
     """Of which clients it is not verified that a running API server serves them, with the engine's requests."""
     if pod.name != API_SERVER:
         return []
-    server = server_address(pod.manifest)
+    server = static_pods.server_address(pod.manifest)
     responses = {
         each["kubeconfig"]: api_request(each["kubeconfig"], each["path"], server) for each in clients.credentials()
     }
@@ -217,8 +199,3 @@ def verify_gates(pod: StaticPod, clients: ApiClients) -> list[str]:
     if wrong:
         raise KubeadmError(f"{pod.name} on {clients.node}: there is nothing to change, but {wrong}.")
     return []
-
-
-def _probe_address(instance: Instance) -> Address | None:
-    probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
-    return probe and {"scheme": probe["scheme"], "host": probe["host"], "port": probe["port"]}

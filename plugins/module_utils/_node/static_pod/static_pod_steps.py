@@ -23,7 +23,7 @@ from ..runtime import programs
 from ..runtime.container_runtime import runtime_at
 from ..transaction.state import Run
 from ..transaction.transaction_steps import LockWait, PreviousTransactions, TransactionSteps
-from . import planned_canary, preflight, static_pod_journal, static_pods
+from . import preflight, static_pod_journal, static_pods
 from .component_files import ComponentFiles, PreflightContext, refuse_special_files
 from .static_pod_journal import ApiClients
 from .static_pods import StaticPod
@@ -180,9 +180,8 @@ class StaticPodSteps(TransactionSteps[Desired]):
     def apply(self, observed: Observed, plan: StaticPodPlan) -> None:
         """Hand the change to the node's engine."""
         pod, paths = observed.pod, observed.kubelet.paths
-        journal = static_pod_journal.static_pod_journal(pod, plan, self._settings, _clients(observed), paths)
-        if self._name in planned_canary.COMPONENTS:
-            static_pod_journal.add_canary(journal, self._plan_canary(observed, plan))
+        params = {**self._params, "sandbox_image": self._sandbox_image}
+        journal = static_pod_journal.static_pod_journal(pod, plan, self._settings, _clients(observed), paths, params)
         if self._name == static_pods.ETCD:
             node = self._preflight_context(observed)
             etcd_preflight.add_member_probes(journal, plan, os.path.dirname(pod.path), node)
@@ -192,17 +191,6 @@ class StaticPodSteps(TransactionSteps[Desired]):
                     f"a snapshot of etcd was saved before the change, and read back: {self._snapshot}"
                 )
         self._start(journal, observed.previous)
-
-    def _plan_canary(self, observed: Observed, plan: StaticPodPlan) -> dict[str, t.Any] | planned_canary.Unplanned:
-        return planned_canary.plan_canary(
-            observed.pod,
-            plan,
-            self._params,
-            node=observed.kubelet.node_name,
-            image=self._sandbox_image,
-            kubeconfig=_clients(observed).admin,
-            addresses=static_pod_journal.server_address,
-        )
 
     def report(self, observed: Observed | None, plan: StaticPodPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""

@@ -13,7 +13,7 @@ import pwd
 import typing as t
 
 from ..._engine.files import POLL_SECONDS
-from ..._engine.journal import Instance, PodIdentity
+from ..._engine.journal import Address, Instance, PodIdentity
 from ..._engine.node import Host, Process
 from ..._engine.pod_observation import PodObservation, find_processes, observe_pod, unmatched_message
 from ..._engine.probes import HttpGet, api_get
@@ -22,7 +22,7 @@ from ..._plan.common.errors import KubeadmError, Refusal
 from ..._plan.common.file_values import FileVersion
 from ..._plan.documents import configuration
 from ..._plan.static_pod.desired import DesiredFile
-from ..._plan.static_pod.manifest import Manifest, other_containers
+from ..._plan.static_pod.manifest import Manifest, expected_flag, other_containers
 from ..kubelet.kubelet_reader import manifest_files
 from ..transaction.file_versions import read_version, refuse_unsafe
 from ..transaction.owned_record import former_text, is_older, read_record, written_image
@@ -33,6 +33,7 @@ except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
 API_SERVER, ETCD = "kube-apiserver", "etcd"
+_DEFAULT_PORT = 6443
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,6 +222,23 @@ def instance_of(manifest: Manifest) -> Instance:
         "probes": [{**probe} for probe in manifest.probes()],
         "containers": other_containers(manifest),
     }
+
+
+def advertised_address(manifest: Manifest) -> Address:
+    """The address of an API server without an HTTP probe."""
+    host, port = (expected_flag(manifest, name) for name in ("advertise-address", "secure-port"))
+    return {"scheme": "https", "host": host or "127.0.0.1", "port": int(port or _DEFAULT_PORT)}
+
+
+def server_address(manifest: Manifest) -> Address:
+    """The address of an API server on its own node."""
+    return probe_address(instance_of(manifest)) or advertised_address(manifest)
+
+
+def probe_address(instance: Instance) -> Address | None:
+    """The address of the first HTTP probe of an instance; None without one."""
+    probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
+    return probe and {"scheme": probe["scheme"], "host": probe["host"], "port": probe["port"]}
 
 
 def refuse_unmatched(pod: StaticPod, host: Host) -> None:

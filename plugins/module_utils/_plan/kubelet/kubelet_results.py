@@ -135,7 +135,7 @@ class KubeletTurn(Turn):
 @dataclasses.dataclass(frozen=True)
 class Verification(StepResult):
     """Of the step verify. pods: what became of those that ran before. losses: what worked before the change and does not now, for which the node rolls it
-    back. problem: what it does not roll back. unobserved: what is not known. The settlement fails with these: the node has to hear of it before."""
+    back. problem: what it does not roll back. unobserved: what is not known. The conclusion fails with these: the node has to hear of it before."""
 
     pods: PodLosses | None = typed.field_of(PodLosses)
     losses: str = ""
@@ -144,8 +144,8 @@ class Verification(StepResult):
 
 
 @dataclasses.dataclass(frozen=True)
-class Settlement(StepResult):
-    """Of the step settle. result: the keys of the change's result that differ because its transaction has ended since."""
+class Conclusion(StepResult):
+    """Of the step conclude. result: the keys of the change's result that differ because its transaction has ended since."""
 
     result: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
 
@@ -179,19 +179,19 @@ class KubeletHost(HostResults[KubeletSettings, KubeletPlan]):
         return self.of_pass("verify", Verification)
 
     @functools.cached_property
-    def settlement(self) -> Settlement | None:
-        """Of the step settle; None before that."""
-        return self.of_pass("settle", Settlement)
+    def conclusion(self) -> Conclusion | None:
+        """Of the step conclude; None before that."""
+        return self.of_pass("conclude", Conclusion)
 
     @property
     def is_completed(self) -> bool:
         """As in all rollouts."""
-        return self.settlement is not None
+        return self.conclusion is not None
 
     @property
     def doubt(self) -> StepResult | None:
         """The step behind the change that failed; None without one."""
-        return next((each for each in (self.settlement, self.verification) if each and each.failed), None)
+        return next((each for each in (self.conclusion, self.verification) if each and each.failed), None)
 
     @property
     def is_unverified(self) -> bool:
@@ -202,7 +202,7 @@ class KubeletHost(HostResults[KubeletSettings, KubeletPlan]):
     def change(self) -> ChangeResult | None:
         """The result of the one change of a turn, with the end of its transaction; None when it was not started."""
         started = next(iter(self.changes), None)
-        return started.with_values(**self.settlement.result) if started and self.settlement else started
+        return started.with_values(**self.conclusion.result) if started and self.conclusion else started
 
     @property
     def has_turn(self) -> bool:

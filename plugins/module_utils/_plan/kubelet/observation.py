@@ -121,7 +121,7 @@ def is_observed(change: ChangeResult | None) -> bool:
     return bool(change and change.transaction and change.transaction.phase == messages.OBSERVING)
 
 
-def settled_result(change: ChangeResult, ended: Mapped) -> Mapped:
+def concluded_result(change: ChangeResult, ended: Mapped) -> Mapped:
     """The keys of a change's result that its end changes. ended: the outcome of its transaction."""
     transaction = typed.parse(Transaction, ended)
     failure = messages.failure_message("kubelet", change.node, ended)

@@ -42,7 +42,7 @@ def seconds_until_leading(manifest: Manifest) -> int:
 
 
 def lease_path(name: str, flag: t.Callable[[str], str | None], election: t.Mapping[str, t.Any]) -> str:
-    """Where at the API the Lease of the leader is; empty where nobody is elected.
+    """Where at the API the Lease of the leader is; empty where no leader is elected.
 
     name: of the component. flag: the value of a flag; it wins. election: C(leaderElection) of the file that C(--config) names.
     """

@@ -311,6 +311,11 @@ class Manifest:
         return ManifestEditor(self).edited(change)
 
 
+def expected_flag(manifest: Manifest, name: str) -> str | None:
+    """The value that counts for a flag of the component's process."""
+    return flags.value(manifest.expected_flags, name)
+
+
 def other_containers(manifest: Manifest) -> list[str]:
     """The names of the pod's other containers that run as long as it does, sidecars among them."""
     spec = manifest.pod["spec"]

@@ -42,7 +42,7 @@ STEPS = (
     "trace",
     "revert",
     "verify",
-    "settle",
+    "conclude",
     "apply",
     "compare",
     "end",
@@ -51,7 +51,7 @@ STEPS = (
     "summary",
 )
 # Those of which a failure is no result of a change. A turn that does not start has its own result.
-_DECIDING = ("identify", "decide", "admit", "apply", "verify", "settle", "compare")
+_DECIDING = ("identify", "decide", "admit", "apply", "verify", "conclude", "compare")
 # Of a plan that failed, what others read: Ansible prints all that its task hands on, which were 9,000 characters for a gate that does not exist.
 _OF_FAILED_PLAN = (
     "failed",

@@ -39,7 +39,7 @@ class FakeCluster:
     """An API server whose controllers, scheduler and kubelet act at once. Its attributes say what of it does not.
 
     refused: by the end of the path of a request, the status and the message. statuses: of the pod's container, instead of one that is ready.
-    events: about the pod. slow: requests for the pod that find none yet. leader: who renews the Lease; empty for nobody.
+    events: about the pod. slow: requests for the pod that find none yet. leader: who renews the Lease; empty for none.
     """
 
     def __init__(self) -> None:
@@ -296,13 +296,13 @@ def test_other_leader_that_cannot_be_read_shows_nothing(cluster: FakeCluster) ->
     assert look(cluster, lease=LEASE)[1] == "cp2 leads (the API server answers 404: not found)"
 
 
-def test_nobody_who_leads_is_a_loss(cluster: FakeCluster) -> None:
+def test_no_leader_is_a_loss(cluster: FakeCluster) -> None:
     cluster.leader = ""
     problem = "the Lease kube-scheduler cannot be read (the API server answers 404: not found), after 60 s"
     assert look(cluster, lease=LEASE) == ({LED: problem}, "")
 
 
-def test_lease_that_nobody_renews_has_no_leader(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lease_that_is_not_renewed_has_no_leader(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_respond", lambda *_: (200, {"spec": {"holderIdentity": "cp1_1", "renewTime": "1"}}))
     assert look(cluster, lease=LEASE)[0] == {LED: "cp1_1 does not renew it, after 60 s"}
 

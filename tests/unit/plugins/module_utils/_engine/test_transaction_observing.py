@@ -46,7 +46,7 @@ def test_what_was_lost_is_rolled_back(node: FakeNode) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "{}", "[]", '{"id": "20250101T000000Z-000000", "losses": "another"}', "{"])
-def test_what_nobody_observes_is_kept_and_named(node: FakeNode, content: str | None) -> None:
+def test_what_is_not_observed_is_kept_and_named(node: FakeNode, content: str | None) -> None:
     if content is not None:
         (node.state / OBSERVED).write_text(content, encoding="ascii")
     began = node.clock.now

@@ -282,7 +282,7 @@ def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired
     assert (refused["failed"], refused["msg"].startswith(PROBLEM)) == (True, True)
     # A playbook decides that itself after all plans.
     assert not its_pass.run_step("decide", plan_only=True).get("failed")
-    own: Json = {"begin": {"pass_id": "k"}, "turn": {"pass_id": "k"}, "settle": {"pass_id": "k", "failed": False}}
+    own: Json = {"begin": {"pass_id": "k"}, "turn": {"pass_id": "k"}, "conclude": {"pass_id": "k", "failed": False}}
     its_pass.kubelets = {"cp2": own}
     decided = its_pass.run_step("decide", plan_only=False)
     assert (decided.get("failed"), decided["turns"]) == (None, ["cp1", "cp2"])

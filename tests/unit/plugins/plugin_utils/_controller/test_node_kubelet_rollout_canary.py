@@ -22,7 +22,7 @@ SILENT: Json = {"failed": True, "msg": "no API server answers."}
 
 
 def ended(call: Call) -> Json:
-    """A node that ends its change by what it is told."""
+    """A node that ends its change by what it is handed."""
     losses = call.arguments.get("losses")
     outcome = "rolled_back" if losses else "committed"
     transaction: Json = {
@@ -50,8 +50,8 @@ def observed(*looks: Json, changes: t.Mapping[str, Json] | None = None, **more: 
     )
 
 
-def words(found: Kubelets) -> list[tuple[str, t.Any]]:
-    """What each node was told of its change."""
+def answers(found: Kubelets) -> list[tuple[str, t.Any]]:
+    """What each node was handed of its change."""
     return [
         (call.on, call.arguments["losses"])
         for call in found.play.calls("node_transaction")
@@ -61,7 +61,7 @@ def words(found: Kubelets) -> list[tuple[str, t.Any]]:
 
 def test_what_works_is_committed() -> None:
     found = observed(WORKS)
-    assert words(found) == [("w1", ""), ("w2", "")]
+    assert answers(found) == [("w1", ""), ("w2", "")]
     assert not found.failures
     assert "not verified" not in found.lines
     calls = found.play.calls("node_canary")
@@ -80,10 +80,11 @@ def test_what_works_is_committed() -> None:
 )
 def test_what_is_lost_is_rolled_back_and_stops_the_rollout(after: Json, lost: str) -> None:
     found = observed(WORKS, after)
-    assert words(found) == [("w1", f"what worked before does not: {lost}")]
+    assert answers(found) == [("w1", f"what worked before does not: {lost}")]
     assert found.changed == ["w1"]
     assert (
-        f"kubelet on w1: what worked before does not: {lost}; the change was rolled back" in found.failures["w1 settle"]
+        f"kubelet on w1: what worked before does not: {lost}; the change was rolled back"
+        in found.failures["w1 conclude"]
     )
     assert found.report("w1")["transaction"]["outcome"] == "rolled_back"
     assert found.report("w1")["changed"] is False
@@ -92,7 +93,7 @@ def test_what_is_lost_is_rolled_back_and_stops_the_rollout(after: Json, lost: st
 
 def test_what_did_not_work_before_is_no_loss_and_named() -> None:
     found = observed(NO_LOG, NO_LOG, NO_LOG, NO_LOG)
-    assert words(found) == [("w1", ""), ("w2", "")]
+    assert answers(found) == [("w1", ""), ("w2", "")]
     assert "not verified: whether it starts pods: not before the change either (the pod's log: 502)" in found.lines
 
 
@@ -106,7 +107,7 @@ def test_what_did_not_work_before_is_no_loss_and_named() -> None:
 )
 def test_what_others_refuse_is_no_loss_and_named(after: Json, why: str) -> None:
     found = observed(WORKS, after, WORKS, after)
-    assert words(found) == [("w1", ""), ("w2", "")]
+    assert answers(found) == [("w1", ""), ("w2", "")]
     assert f"not verified: whether it starts pods: {why.rstrip('.')}" in found.lines
 
 
@@ -117,15 +118,15 @@ def test_a_kubelet_that_uses_something_else_is_rolled_back() -> None:
         )
     }
     found = observed(WORKS, results=results, variables={"node_kubelet_config": {"maxPods": 50}})
-    assert "config maxPods is 110, not 50" in words(found)[0][1]
-    assert "Nothing was rolled back" not in found.failures["w1 settle"]
+    assert "config maxPods is 110, not 50" in answers(found)[0][1]
+    assert "Nothing was rolled back" not in found.failures["w1 conclude"]
     assert found.report("w1")["transaction"]["outcome"] == "rolled_back"
 
 
 def test_a_node_that_failed_does_not_keep_others_from_being_observed() -> None:
     found = observed(WORKS, changes={"w1": FAILED}, variables={"node_kubelet_max_unavailable": 2})
-    assert words(found) == [("w2", "")]
-    assert "it is restored" in found.failures["w1 settle"]
+    assert answers(found) == [("w2", "")]
+    assert "it is restored" in found.failures["w1 conclude"]
     assert found.report("w2")["transaction"]["outcome"] == "committed"
 
 
@@ -161,5 +162,5 @@ def test_an_answer_that_does_not_arrive_is_given_again() -> None:
 def test_an_end_that_is_not_seen_fails_the_node() -> None:
     open_still: Json = {"phase": "observing", "message": "waits", "running": True, "transaction": None}
     found = observed(WORKS, results={"node_transaction": open_still})
-    assert found.failures["w1 settle"].startswith("the end of transaction t1 was not seen")
+    assert found.failures["w1 conclude"].startswith("the end of transaction t1 was not seen")
     assert found.changed == ["w1"]

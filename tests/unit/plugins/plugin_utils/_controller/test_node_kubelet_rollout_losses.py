@@ -31,7 +31,7 @@ def test_pods_that_a_restart_ended_stop_the_rollout_and_are_named(kind: str) -> 
     ended = {"pod": "default/p", "reason": "UnexpectedAdmissionError: no devices"}
     found = run("cp1", "w1", "w2", results={"node_resource_info": loses("w1", **{kind: [ended]})})
     assert found.changed == ["cp1", "w1"]
-    problem = found.failures["w1 settle"]
+    problem = found.failures["w1 conclude"]
     assert "its restart ended 1 of 2 pods: default/p (UnexpectedAdmissionError: no devices)." in problem
     assert "Nothing was rolled back" in problem
     assert f"4 pods, {int(kind == 'lost')} lost, {int(kind == 'restarted')} restarted" in found.lines
@@ -58,7 +58,8 @@ def test_pods_that_are_not_shown_after_a_restart_stop_the_rollout() -> None:
     found = run("cp1", "w1", results=results)
     assert found.changed == ["cp1"]
     assert (
-        "the API does not show what became of the pods that ran there: no credentials." in found.failures["cp1 settle"]
+        "the API does not show what became of the pods that ran there: no credentials."
+        in found.failures["cp1 conclude"]
     )
 
 
@@ -98,7 +99,7 @@ def test_a_restarted_kubelet_is_waited_for_until_it_offers_its_devices_again(
     results = {"node_resource_info": advertising("w1", *numbers)}
     found = run("cp1", "w1", "w2", each=each, variables=BRISK, results=results)
     assert sum(each.get("nodes") == ["w1"] for each in node_queries(found)) == queries
-    assert problem in found.failures.get("w1 settle", "")
+    assert problem in found.failures.get("w1 conclude", "")
     assert found.changed == ["cp1", "w1", *([] if problem else ["w2"])]
     # Who offered nothing before is not waited for.
     assert sum(each.get("nodes") == ["w2"] for each in node_queries(found)) == (0 if problem else 1)
@@ -130,7 +131,7 @@ def test_a_kubelet_that_uses_something_else_is_reported_before_its_devices() -> 
     found = role_run("w1", groups={}, variables=BRISK, results=results)
     found.set_desired(config={"maxPods": 50})
     found.run()
-    assert "config maxPods is 110, not 50" in found.failures["w1 settle"]
+    assert "config maxPods is 110, not 50" in found.failures["w1 conclude"]
 
 
 def test_what_was_not_changed_in_its_turn_is_compared_all_the_same() -> None:

@@ -10,16 +10,16 @@ from ..module_utils import stand_in
 
 
 def _waits(call: stand_in.StandIn) -> bool:
-    """Whether nobody has told the node yet what was observed of its last change."""
+    """Whether the node has not been handed yet what was observed of its last change."""
     if call.arguments.get("observed"):
         call.record("observed", call.arguments["name"])
         return False
-    told = call.calls("observed", call.arguments["name"], call.host)
-    return len(told) < len(call.calls("change", call.arguments["name"], call.host))
+    handed = call.calls("observed", call.arguments["name"], call.host)
+    return len(handed) < len(call.calls("change", call.arguments["name"], call.host))
 
 
 def main() -> t.NoReturn:
-    """Without an ending, the engine does not run any more. No call is recorded but what it was told: how often the follower polls is its own affair."""
+    """Without an ending, the engine does not run any more. No call is recorded but what the node was handed: how often the follower polls is its own affair."""
     call = stand_in.StandIn()
     change = call.calls("change", call.arguments["name"], call.host)[-1]
     if change["arguments"].get("observation_timeout") and change["ending"] == "committed" and _waits(call):

@@ -9,7 +9,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pod_journal, static_pods
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.planned_canary import (
     Unplanned,
     plan_canary,
@@ -39,11 +39,9 @@ def plan(directory: Path, name: str, image: str = PAUSE, **params: t.Any) -> t.A
     return plan_canary(
         pod,
         change,
-        samples.parameters(**params),
-        node="cp1",
-        image=image,
-        kubeconfig=str(directory.parent / "admin.conf"),
-        addresses=static_pod_journal.server_address,
+        {**samples.parameters(**params), "sandbox_image": image},
+        "cp1",
+        str(directory.parent / "admin.conf"),
     )
 
 

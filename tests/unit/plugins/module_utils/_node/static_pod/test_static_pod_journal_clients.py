@@ -7,10 +7,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pod_journal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pod_journal, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.static_pod_journal import (
     ApiClients,
-    advertised_address,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import leader_election
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
@@ -47,7 +46,7 @@ def test_the_clients_that_are_there(tmp_path: Path, admins: tuple[Path, Path]) -
 
 
 def test_an_api_server_without_a_probe_responds_where_it_reports() -> None:
-    assert advertised_address(samples.manifest()) == {"scheme": "https", "host": "10.0.0.11", "port": 6443}
+    assert static_pods.advertised_address(samples.manifest()) == {"scheme": "https", "host": "10.0.0.11", "port": 6443}
 
 
 def test_an_address_in_a_variable_is_no_name_of_a_host() -> None:
@@ -56,7 +55,11 @@ def test_an_address_in_a_variable_is_no_name_of_a_host() -> None:
         "    env: [{name: HOST_IP, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}, {name: PORT, value: '443'}]\n    image: ",
         1,
     )
-    assert advertised_address(samples.manifest(text)) == {"scheme": "https", "host": "127.0.0.1", "port": 443}
+    assert static_pods.advertised_address(samples.manifest(text)) == {
+        "scheme": "https",
+        "host": "127.0.0.1",
+        "port": 443,
+    }
 
 
 @pytest.mark.usefixtures("admins")

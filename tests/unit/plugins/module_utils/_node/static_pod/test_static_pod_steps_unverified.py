@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pod_journal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pod_journal, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
@@ -39,7 +39,7 @@ def fixture_gated(master: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode
     monkeypatch.setattr(static_pod_journal, "ADMIN", (str(master.kubeconfig),))
     master.kubeconfig.write_text(kubeconfig(), encoding="ascii")
     master.kubelet_conf.write_text(kubeconfig(), encoding="ascii")
-    monkeypatch.setattr(static_pod_journal, "advertised_address", lambda manifest: master.web.address)
+    monkeypatch.setattr(static_pods, "advertised_address", lambda manifest: master.web.address)
     metrics = master.web.metrics(str(master.kubeconfig))
     source = static_pod_journal.gate_source
     monkeypatch.setattr(static_pod_journal, "gate_source", lambda *given: (source(*given)[0], metrics))

@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import observation, rollout
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import rollout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_results import (
     KubeletHost,
     KubeletPlan,
@@ -135,21 +135,6 @@ def test_rights_are_those_of_what_follows(force: bool, lease: bool, missing: set
     assert {right.resource for right in rights} == {"nodes", "nodes/proxy", "pods", "leases"} - missing
     proxy = next(right for right in rights if right.resource == "nodes/proxy")
     assert (proxy.verb, proxy.names) == ("get", ("n1",))
-
-
-def test_rights_for_a_canary_are_those_of_its_namespace() -> None:
-    hosts = {
-        "w1": host("n1", settings={"canary_namespace": "canaries"}),
-        "w2": idle("n2", settings={"canary_namespace": "of-no-turn"}),
-    }
-    rights = [each for each in rollout.rights(every(hosts), ["w1"], KubeletSettings()) if each.namespace == "canaries"]
-    assert [str(each) for each in rights] == [
-        "create pods in canaries",
-        "list pods in canaries",
-        "deletecollection pods in canaries",
-        "get pods/log in canaries",
-        "list events in canaries",
-    ]
 
 
 # ---- what kubelets use that have nothing to change -------------------------------------------------------------------
@@ -391,19 +376,6 @@ def test_a_kubelet_without_a_difference_is_not_doubted() -> None:
 @pytest.mark.parametrize("entry", [None, kubelet(problem="503")])
 def test_kubelet_that_was_not_compared_is_doubted(entry: Json | None) -> None:
     assert rollout.kubelet_mismatch("w1", info({"nodes": {"w1": {"kubelet": entry}}}), changed=True)
-
-
-def test_devices_that_are_missing() -> None:
-    resources = {"a": {"allocatable": "3"}, "b": {"allocatable": "9"}, "c": {}}
-    response = info({"nodes": {"w1": {"extended_resources": resources}}})
-    assert observation.missing_devices({"a": 3, "b": 4}, response, "w1") == []
-    assert observation.missing_devices({"a": 3}, info({"nodes": {"w1": {}}}), "w1") == ["a is 0, expected 3"]
-    found = observation.missing_devices({"a": 4, "b": 4, "c": 1, "d": 2}, response, "w1")
-    assert found == ["a is 3, expected 4", "c is 0, expected 1", "d is 0, expected 2"]
-    message = observation.device_mismatch("w1", response, found, 20)
-    assert "20 s later device plugins have less allocatable there than before: a is 3, expected 4;" in message
-    assert observation.device_mismatch("w1", response, [], 20) == ""
-    assert "does not show whether device plugins advertise there" in observation.device_mismatch("w1", info({}), [], 20)
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
