@@ -97,6 +97,13 @@ options:
     description: With O(state=released), whether the rollout completed, so that the mark of an earlier one is removed.
     type: bool
     default: true
+  proofs:
+    description:
+      - With O(state=released) and O(state=halted), by the name of a static pod that has a leader and that the run has changed, C(nodes), where it was
+        changed, and C(leader), who led then, so that the change is not proven; V(null) for one that is.
+      - This stays on the Lease, see RV(unproven), until a run has proven a change of this static pod.
+    type: dict
+    default: {}
   node:
     description: With O(state=halted), where the rollout failed.
     type: str
@@ -180,6 +187,18 @@ stale:
   description: Whether another holder had the Lease since the plan (see O(plan_age)), so that the caller should plan again.
   returned: always
   type: bool
+unproven:
+  description:
+    - What the Lease keeps of changes that are not proven, by the name of the static pod, with C(nodes), C(leader), C(by), the run, and C(at), when.
+    - Nothing is refused for it.
+  returned: always
+  type: dict
+  sample:
+    kube-scheduler:
+      nodes: [cp1, cp2]
+      leader: cp3
+      by: "ops@bastion/1"
+      at: "2026-07-31T10:15:00.000000Z"
 waited_seconds:
   description: How long the task waited for another run.
   returned: always
@@ -255,6 +274,7 @@ def main() -> t.NoReturn:
             "takeover": {"type": "bool", "default": False},
             "resume": {"type": "bool", "default": False},
             "completed": {"type": "bool", "default": True},
+            "proofs": {"type": "dict", "default": {}},
             "node": {"type": "str"},
             "reason": {"type": "str"},
             "concurrency": {"type": "int", "default": 1},

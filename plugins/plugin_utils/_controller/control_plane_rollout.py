@@ -177,7 +177,9 @@ class ControlPlaneRollout(ControlPlaneDecision):
         own = self.with_parts(reports.get(host, {}), {})
         if decision is None or control_planes.choose_reporter(hosts) != host:
             return PassEnd(report=own)
-        warning, resumption = self._release_lease(hosts, decision)
+        released = self._release_lease(hosts, decision)
+        warning = rollout_lease.release_warning(holder_name(), released) if released else ""
+        resumption = rollout_lease.resume_hint(hosts) if released and not warning else ""
         # The plan of a run that failed does not have what it left on a node.
         has_stopped = bool(control_planes.stopped_by(hosts, self._play.play_hosts))
         persistence = None if has_stopped else self._plan_persistence(hosts)
@@ -189,7 +191,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
             *first,
             *(f"WARNING: {warning}" for warning in warnings if warning),
             *(self._unverified_lines(hosts, reports) if decision.turns else ()),
-            *rollout_leaders.unproven_lines(hosts),
+            *rollout_leaders.unproven_lines(hosts, released.unproven if released else {}),
             *report.left_alone_lines(control_planes.left_alone_settings(reports)),
             *(control_planes.undone_by_upgrade(reports) if persistence is None else ()),
             *persistence_lines[len(first) :],
@@ -231,14 +233,10 @@ class ControlPlaneRollout(ControlPlaneDecision):
                 lines += report.unverified_lines([what], f"{host} {name}")
         return lines
 
-    def _release_lease(self, hosts: Hosts[StaticPodHost], decision: StaticPodDecision) -> tuple[str, str]:
-        """Let other runs in again, unless a change may still go on. Returns a warning and what the next run needs, either may be empty."""
+    def _release_lease(self, hosts: Hosts[StaticPodHost], decision: StaticPodDecision) -> LeaseResult | None:
+        """Let other runs in again, unless a change may still go on. None where the Lease is not released."""
         request = rollout_lease.release_request(hosts, holder_name()) if decision.lease.held else None
-        if request is None:
-            return "", ""
-        result = self._modules.run("rollout_lease", request, LeaseResult)
-        warning = rollout_lease.release_warning(holder_name(), result)
-        return warning, "" if warning else rollout_lease.resume_hint(hosts)
+        return self._modules.run("rollout_lease", request, LeaseResult) if request else None
 
 
 def _step_result(result: ModuleResult) -> Json:

@@ -52,16 +52,39 @@ def with_leaders(results: Results) -> dict[str, ComponentResult]:
     return found
 
 
-def unproven_lines(hosts: Hosts[StaticPodHost]) -> list[str]:
-    """A line for each component that was changed, and of which no changed instance has led."""
-    proven, found = _proven(hosts), dict[tuple[str, str], list[str]]()
+def _unproven(hosts: Hosts[StaticPodHost]) -> dict[str, tuple[str, list[str]]]:
+    """The components that the run has changed and of which no changed instance has led: the leader, and the hosts."""
+    proven, found = _proven(hosts), dict[str, tuple[str, list[str]]]()
     reverted = {(each.change.host, each.change.pod) for host in hosts.values() for each in host.reverted}
     for name, host in hosts.items():
         for change in _committed(host):
-            leader = change.transaction.leader if change.transaction else None
-            if leader and change.item.name not in proven and (name, change.item.name) not in reverted:
-                found.setdefault((change.item.name, leader.node), []).append(name)
-    return [f"WARNING: {join_first(on)} {pod}: not proven yet: {leader} leads" for (pod, leader), on in found.items()]
+            pod, leader = change.item.name, change.transaction.leader if change.transaction else None
+            if leader and pod not in proven and (name, pod) not in reverted:
+                _leader, on = found.get(pod, ("", []))
+                found[pod] = (leader.node, [*on, name])
+    return found
+
+
+def proofs(hosts: Hosts[StaticPodHost]) -> dict[str, t.Any]:
+    """What this run has or has not proven, as C(lease.LeaseRequest) takes it."""
+    unproven = {
+        pod: {"nodes": [hosts[name].plan.node for name in on], "leader": leader}
+        for pod, (leader, on) in _unproven(hosts).items()
+    }
+    return {**dict.fromkeys(sorted(_proven(hosts))), **unproven}
+
+
+def unproven_lines(hosts: Hosts[StaticPodHost], kept: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
+    """A line for each component of which a change is not proven. kept: what the Lease has of that, with that of earlier runs."""
+    own = _unproven(hosts)
+    return [
+        *(f"WARNING: {join_first(on)} {pod}: not proven yet: {leader} leads" for pod, (leader, on) in own.items()),
+        *(
+            f"WARNING: {join_first(mark.get('nodes', ()))} {pod}: a change of an earlier run is not proven yet: {mark.get('leader')} led at {mark.get('at')}"
+            for pod, mark in kept.items()
+            if pod not in own
+        ),
+    ]
 
 
 # ---- a loss ------------------------------------------------------------------------------------------------------------
@@ -100,7 +123,9 @@ def other_change_refusal(found: ComponentResult, traced: TracedChange) -> str:
     return f"its last change is not {traced.transaction} of this run but {found.reverts or 'reverted already'}"
 
 
-def with_reverts(hosts: Hosts[StaticPodHost], reports: t.Mapping[str, Results]) -> dict[str, Results]:
+def with_reverts(
+    hosts: Hosts[StaticPodHost], reports: t.Mapping[str, Results]
+) -> dict[str, dict[str, ComponentResult]]:
     """Reports by host, with what was reverted on it because of another one."""
     found = {name: dict(results) for name, results in reports.items()}
     for host in hosts.values():

@@ -12,7 +12,7 @@ import typing as t
 
 from ..transaction.results import LeaseResult
 from ..transaction.rollout import DONE, FAILED, LOST, UNFINISHED, Hosts, describe_meanwhile
-from . import rollout
+from . import rollout, rollout_leaders
 from .static_pod_results import LeaseState, PlannedChange, StaticPodHost, StaticPodSettings
 
 Json = dict[str, t.Any]
@@ -184,7 +184,12 @@ def release_request(hosts: Hosts[StaticPodHost], holder: str) -> Json | None:
     if any(host.state == UNFINISHED for host in hosts.values()):
         return None
     halted = _halted_host(hosts)
-    request = {"holder": holder, "completed": _is_completed(hosts), "cluster": rollout.expected_cluster(hosts)}
+    request = {
+        "holder": holder,
+        "completed": _is_completed(hosts),
+        "proofs": rollout_leaders.proofs(hosts),
+        "cluster": rollout.expected_cluster(hosts),
+    }
     if not halted:
         return {**request, "state": "released"}
     return {

@@ -24,6 +24,7 @@ LEASE_NAME = "nodecraft-kubeadm-control-plane"
 LEASE_NAMESPACE = "kube-system"
 WAIT_TIMEOUT = 600  # seconds for which another run is waited for, unless a task sets another timeout
 HALTED = "nodecraft.kubeadm/halted"
+UNPROVEN = "nodecraft.kubeadm/unproven"
 LAST_HOLDER = "nodecraft.kubeadm/last-holder"
 
 _TAKEOVER = "control_plane_lease_takeover or node_kubelet_lease_takeover"
@@ -78,6 +79,7 @@ class LeaseRequest:
 
     name: of the Lease. holder: the run. duration: seconds for which it needs it. intents: digests of what it desires of the nodes.
     open_transactions: changes that nodes still have open, as text. plan_age: seconds since it planned.
+    proofs: by an elected component that the run has changed, the changed C(nodes) and the C(leader) behind whom that is not proven; None where it is.
     gone: a holder that is known to have ended. takeover, resume: a human confirms that another holder is gone, and that a halted intent may be tried again.
     """
 
@@ -87,6 +89,7 @@ class LeaseRequest:
     intents: tuple[str, ...] = ()
     open_transactions: tuple[str, ...] = ()
     plan_age: float = 0.0
+    proofs: t.Mapping[str, t.Mapping[str, t.Any] | None] = dataclasses.field(default_factory=dict)
     gone: str = ""
     takeover: bool = False
     resume: bool = False
@@ -137,6 +140,16 @@ def _parse_halt(text: str | None, name: str) -> Halt | None:
             f"the annotation {HALTED} of the Lease {LEASE_NAMESPACE}/{name} cannot be read ({exc}). A rollout failed, and its mark was"
             f" changed. Check that the control plane is healthy, then remove it: kubectl -n {LEASE_NAMESPACE} annotate lease {name} {HALTED}-"
         ) from exc
+
+
+def parse_unproven(found: Json | None) -> dict[str, Json]:
+    """What a Lease keeps of changes that no instance which leads has proven, by component: C(nodes), C(leader), C(by) and C(at). Nothing of one that
+    another client has changed, as it stops nothing."""
+    try:
+        marks = json.loads(((found or {}).get("metadata") or {}).get("annotations", {}).get(UNPROVEN, "{}"))
+    except (ValueError, TypeError, AttributeError):
+        return {}
+    return {name: mark for name, mark in marks.items() if isinstance(mark, dict)} if isinstance(marks, dict) else {}
 
 
 def _parse_renew_time(text: str | None, name: str) -> float | None:
@@ -286,9 +299,13 @@ def _released_body(found: Json | None, request: LeaseRequest, now: float, mark: 
     spec.update(holderIdentity="", renewTime=format_micro_time(now))
     annotations = body["metadata"]["annotations"]
     annotations[LAST_HOLDER] = request.holder
-    annotations.pop(HALTED, None)
-    if mark:
-        annotations[HALTED] = json.dumps(dataclasses.asdict(mark), sort_keys=True)
+    own = {"by": request.holder, "at": format_micro_time(now)}
+    proofs = {name: each and {**each, **own} for name, each in request.proofs.items()}
+    unproven = {name: each for name, each in {**parse_unproven(found), **proofs}.items() if each}
+    for key, value in ((HALTED, mark and dataclasses.asdict(mark)), (UNPROVEN, unproven)):
+        annotations.pop(key, None)
+        if value:
+            annotations[key] = json.dumps(value, sort_keys=True)
     return body
 
 

@@ -34,6 +34,7 @@ KEYS = {
     "holder",
     "taken_over_from",
     "stale",
+    "unproven",
     "waited_seconds",
     "busy",
     "operations",

@@ -34,6 +34,7 @@ DEFAULTS: Json = {
     "gone": None,
     "takeover": False,
     "resume": False,
+    "proofs": {},
     "completed": True,
     "node": None,
     "reason": None,
@@ -83,6 +84,7 @@ def test_lease_is_acquired_renewed_and_released(runs: LeaseRuns) -> None:
         "stale": False,
         "waited_seconds": 0.0,
         "busy": False,
+        "unproven": {},
         "operations": [{"field": "lease", "key": "holderIdentity", "before": None, "after": "us"}],
     }
     runs.clock.sleep(50)

@@ -216,7 +216,7 @@ def test_a_rollout_that_came_to_its_end_releases_the_lease() -> None:
     nothing = host("cp2", {API_SERVER: pod()})
     request = released(after_turn(host("cp1"), COMMITTED), nothing)
     assert request.pop("cluster")["ca_sha256"] == "a"
-    assert request == {"state": "released", "holder": "me", "completed": True}
+    assert request == {"state": "released", "holder": "me", "completed": True, "proofs": {}}
 
 
 @pytest.mark.parametrize(

@@ -235,3 +235,30 @@ def test_equal_values_have_one_digest() -> None:
 def test_it_is_the_same_in_each_run_and_on_each_controller() -> None:
     """The mark of a failed rollout is read by later runs."""
     assert rollout_lease.slow_digest({}) == "9277f12a78c0c732c9e44bb397ed20099e5352808ecf0849bc79aad34e2c6f43"
+
+
+# ---- what is not proven ------------------------------------------------------------------------------------------------
+
+
+def released_with(found: Json, **proofs: t.Any) -> Json:
+    """The Lease behind another run of ours."""
+    request = dataclasses.replace(US, proofs=proofs, resume=True)
+    return body(rollout_lease.release(acquired(request, NOW, found), request, NOW, completed=True))
+
+
+def test_unproven_change_stays_on_the_lease_until_it_is_proven() -> None:
+    unproven = {"nodes": ["cp1"], "leader": "cp3"}
+    first = released_with(released(THEM), scheduler=unproven)
+    mark = {**unproven, "by": "us@here/1", "at": "2027-01-15T08:00:00.000000Z"}
+    assert rollout_lease.parse_unproven(first) == {"scheduler": mark}
+    other = released_with(first, manager=None)
+    assert rollout_lease.parse_unproven(other) == {"scheduler": mark}
+    failed = body(rollout_lease.halt(acquired(US, NOW, other), US, NOW, MARK))
+    assert rollout_lease.parse_unproven(failed) == {"scheduler": mark}
+    assert rollout_lease.UNPROVEN not in released_with(failed, scheduler=None)["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null", '{"scheduler": 1}'])
+def test_unproven_mark_that_another_client_changed_is_none(text: str) -> None:
+    assert rollout_lease.parse_unproven({"metadata": {"annotations": {rollout_lease.UNPROVEN: text}}}) == {}
+    assert rollout_lease.parse_unproven(None) == {}
