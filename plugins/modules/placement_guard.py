@@ -107,7 +107,7 @@ options:
     elements: str
     default: ["system:kube-scheduler"]
   exempt_namespaces:
-    description: Namespaces that the guard excludes, in addition to C(kube-system), which it always excludes.
+    description: Namespaces that the guard excludes, in addition to C(kube-system) and C(nodecraft-kubeadm), which it always excludes.
     type: list
     elements: str
     default: []

@@ -15,7 +15,10 @@ ENGINES = Path("plugins/module_utils/_engine/journal.py")
 OWN = Path("plugins/module_utils/_plan/transaction/messages.py")
 FIRST = ("PREPARED", "COMMITTED")  # of the phases, and of the outcomes
 # What others call so, too: a container and a host of a rollout wait, and etcd has alarms.
-OF_OTHERS = {"waiting": ("_plan/", "_engine/pod_observation.py"), "alarm": ("_engine/etcd_member.py",)}
+OF_OTHERS = {
+    "waiting": ("_plan/", "_engine/pod_observation.py", "_engine/canary.py"),
+    "alarm": ("_engine/etcd_member.py",),
+}
 
 
 def constants(path: Path) -> dict[str, dict[str, str]]:

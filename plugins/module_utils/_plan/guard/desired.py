@@ -12,11 +12,13 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..kubernetes import names as node_names
+from ..transaction.canary import NAMESPACE
 from . import policies as placement_policies
 from .policies import MUTATION
 
 # Its pods keep the cluster going.
-_ALWAYS_EXEMPT = "kube-system"
+# Kubernetes' own, and that of canaries, which have to start on a protected node, too.
+_ALWAYS_EXEMPT = ("kube-system", NAMESPACE)
 # A name has 253 characters at most, and those of the trial's pods begin with this one and 7 more: any value up to 246 works.
 _LONGEST_NAME = 200
 _DAEMON_SET = re.compile(r"[^/\s]+/[^/\s]+")
@@ -58,7 +60,7 @@ def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
         schedulers=tuple(params["schedulers"]),
         exceptions=tuple(params["exceptions"]),
         exempt_daemon_sets=tuple(params["exempt_daemon_sets"]),
-        exempt_namespaces=(_ALWAYS_EXEMPT, *sorted(set(params["exempt_namespaces"]) - {_ALWAYS_EXEMPT})),
+        exempt_namespaces=(*_ALWAYS_EXEMPT, *sorted(set(params["exempt_namespaces"]) - {*_ALWAYS_EXEMPT})),
         allow_refusals=params["allow_refusals"],
         trial_namespace=params["trial_namespace"],
     )

@@ -52,7 +52,10 @@ def test_what_could_not_be_guarded_is_refused(params: Json, message: str) -> Non
 
 def test_what_is_requested_comes_in_one_form() -> None:
     options = desired(nodes=["w2", "w1", "w2"], exempt_namespaces=["b", "kube-system", "a"])
-    assert (options.nodes, options.exempt_namespaces) == (("w1", "w2"), ("kube-system", "a", "b"))
+    assert (options.nodes, options.exempt_namespaces) == (
+        ("w1", "w2"),
+        ("kube-system", "nodecraft-kubeadm", "a", "b"),
+    )
     assert (options.taint_keys, desired(taint_keys=["k"]).taint_keys, desired(taint_keys=[]).taint_keys) == (
         (D,),
         ("k",),
