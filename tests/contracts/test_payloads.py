@@ -27,7 +27,7 @@ KILOBYTES = {
     "static_pod": 300,
     "static_pod_info": 155,
     "static_pod_plan": 323,
-    "upgrade_check": 259,
+    "upgrade_check": 260,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]
 

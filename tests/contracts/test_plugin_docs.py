@@ -15,8 +15,9 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, 
 
 Json = dict[str, t.Any]
 PYTHON = "Python 3.9 or newer where the module runs"
-# Modules that change nothing, but do more than read: they run the programs of a node in a sandbox and fail when those refuse, or wait.
-VERIFYING = {"kubeadm_config_check", "node_transaction", "static_pod_plan", "upgrade_check"}
+# Modules that change nothing, but do more than read: they run the programs of a node in a sandbox and fail when those refuse, or wait; or
+# delete what they make.
+VERIFYING = {"kubeadm_config_check", "node_canary", "node_transaction", "static_pod_plan", "upgrade_check"}
 QUERIES = {"get", "info", "list", "query", "read"}
 
 

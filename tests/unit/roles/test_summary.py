@@ -141,7 +141,8 @@ def test_forty_hosts_that_did_not_begin_are_few_lines(stage: Stage) -> None:
     output = outcome.output.rpartition("TASK [nodecraft.kubeadm.node_kubelet : Change the kubelet]")[2]
     behind = output.partition("PLAY RECAP")[0].splitlines()
     assert len(behind) <= 100
-    assert output.count("Origin: ") <= 2
+    # The change itself, the step that ends the turn for it, and the outcome.
+    assert output.count("Origin: ") <= 3
     assert before_recap(outcome)[-1].startswith(
         "Failed: cp1 failed; rolled back: kubelet on cp1; 40 nodes did not begin."
     )
