@@ -28,6 +28,12 @@ NAME, NODE_TAINTS = "@NAME@", "@NODE_TAINTS@"
 _PULLS = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull")
 _NO_SANDBOX = "FailedCreatePodSandBox"
 
+TOKEN_REQUEST: Json = {
+    "apiVersion": "authentication.k8s.io/v1",
+    "kind": "TokenRequest",
+    "spec": {"expirationSeconds": 600},
+}
+
 Send = t.Callable[[str, str, t.Optional[Json]], ApiResponse]  # a method, a path and a body
 
 
@@ -212,11 +218,8 @@ class Canary:
 
     def _use_token(self) -> str:
         account = str(self._pod["spec"]["serviceAccountName"])
-        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
-        response = self.send("POST", f"{self._namespace}/serviceaccounts/{account}/token", body)
-        token = ""
-        with contextlib.suppress(ValueError, LookupError, TypeError):
-            token = str(json.loads(response.body)["status"]["token"])
+        response = self.send("POST", f"{self._namespace}/serviceaccounts/{account}/token", TOKEN_REQUEST)
+        token = token_of(response)
         return (
             token_problem(self.planned["kubeconfig"], self.settings["server"], token)
             if token
@@ -264,3 +267,11 @@ class Canary:
         "endpoint": _find_endpoint,
         "delete": _delete,
     }
+
+
+def token_of(response: ApiResponse) -> str:
+    """The token that an API server has issued; empty when it has not."""
+    try:
+        return str(json.loads(response.body)["status"]["token"])
+    except (ValueError, LookupError, TypeError):
+        return ""

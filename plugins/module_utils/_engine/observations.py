@@ -19,7 +19,7 @@ import struct
 import typing as t
 
 from . import tls
-from .canary import SECONDS_BEFORE, Canary
+from .canary import SECONDS_BEFORE, TOKEN_REQUEST, Canary, token_of
 from .engine_errors import CredentialError
 from .files import POLL_SECONDS, Json, open_to_read
 from .http_requests import REQUEST_ERRORS, Server, describe_failure
@@ -33,6 +33,9 @@ LOSS_SECONDS = 30.0
 # An admission webhook may take as long.
 _REQUEST_SECONDS = 35.0
 CANARY = "canary"
+_SERVICE = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes"
+# An account that every cluster has.
+_DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 _DNS_PORT, _DNS_SECONDS = 53, 2.0
 _TOKENS = "pods/*/volumes/kubernetes.io~projected/kube-api-access-*/token"
 _STABLE = re.compile(r"v[0-9]+")
@@ -163,6 +166,21 @@ class Observations:
         except (OSError, ValueError):  # no pod of this node has one
             return {}
 
+    def _observe_peers(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
+        """Pods reach every address of the Service kubernetes, and whichever server issues a token, the others accept it: a pod has one of any of them."""
+        kubeconfig, own = planned["kubeconfig"], planned[side]["server"]
+        found = api_request(kubeconfig, _SERVICE, own)
+        servers = _servers_of(found.body) if found.status == 200 else []
+        silent = [url_of(each) for each in servers if _request_problem(each["host"], each["port"])]
+        problem = found.problem if found.status != 200 else "" if servers else "it has no address"
+        problems = {"the Service kubernetes": f"{', '.join(silent)} does not answer" if silent else problem}
+        for each in servers:
+            if each["host"] != own["host"] and url_of(each) not in silent:
+                name = f"the API server {each['host']}"
+                problems[f"a token that {name} issues"] = _foreign_token_problem(kubeconfig, each, own)
+                problems[f"its token at {name}"] = _foreign_token_problem(kubeconfig, own, each)
+        return problems
+
     def _observe_versions(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
         """Each stable version of Kubernetes' own API that was served is; others go with a feature gate or a release."""
         kubeconfig, address = planned["kubeconfig"], planned[side]["server"]
@@ -226,6 +244,7 @@ class Observations:
         "dns": _observe_dns,
         "tokens": _observe_tokens,
         "versions": _observe_versions,
+        "peers": _observe_peers,
         CANARY: _observe_canary,
     }
 
@@ -239,6 +258,28 @@ def _request_problem(host: str, port: int) -> str:
     except (CredentialError, *REQUEST_ERRORS) as exc:
         return describe_failure(exc)
     return ""
+
+
+def _foreign_token_problem(kubeconfig: str, issuer: Address, other: Address) -> str:
+    """Why a server does not accept a token that another one issues now; empty when it does."""
+    response = api_request(kubeconfig, f"{_DEFAULT_ACCOUNT}/token", issuer, method="POST", body=TOKEN_REQUEST)
+    token = token_of(response)
+    return token_problem(kubeconfig, other, token) if token else response.problem
+
+
+def _servers_of(body: bytes) -> list[Address]:
+    """The addresses in EndpointSlices."""
+    try:
+        slices = json.loads(body)["items"]
+        return [
+            {"scheme": "https", "host": host, "port": port["port"]}
+            for each in slices
+            for port in each.get("ports") or []
+            for endpoint in each.get("endpoints") or []
+            for host in endpoint["addresses"]
+        ]
+    except (ValueError, LookupError, TypeError):
+        return []
 
 
 def _dns_problem(server: str, name: str) -> str:

@@ -59,6 +59,12 @@ _TABLE = (
         _is("false"),
         "rejects privileged pods, such as kube-proxy's and most network plugins', once they are made again",
     ),
+    NotableSetting(
+        (API_SERVER,),
+        "enable-admission-plugins",
+        _lists("AlwaysPullImages"),
+        "has every image pulled at each start of a pod, so none starts while its registry does not answer",
+    ),
     NotableSetting(_CONTROL_PLANE, "profiling", _is("true"), "serves profiles of the process at /debug/pprof"),
     NotableSetting(_CONTROL_PLANE, "tls-min-version", _is_old_tls, "accepts a version of TLS that is broken"),
     NotableSetting(

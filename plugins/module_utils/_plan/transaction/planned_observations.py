@@ -42,10 +42,11 @@ def _name_servers(field: _Field) -> dict[str, t.Any]:
 
 
 def of_api_server(before: _Json, after: _Json, kubeconfig: str) -> list[dict[str, t.Any]]:
-    """That it accepts a token that a pod of its node has, and serves every stable version of the API. before, after: its own address. kubeconfig: of its
+    """That it accepts a token that a pod of its node has, and those that others issue, serves every stable version of the API, and that the Service
+    kubernetes has addresses that answer. before, after: its own address. kubeconfig: of its
     administrator."""
     servers = {"before": {"server": before}, "after": {"server": after}, "kubeconfig": kubeconfig}
-    return [{**servers, "kind": "tokens"}, {**servers, "kind": "versions"}]
+    return [{**servers, "kind": kind} for kind in ("tokens", "versions", "peers")]
 
 
 # What is done with a canary, in this order: the step of the engine, its name in messages, and its seconds, where it waits for no controller.
