@@ -42,7 +42,7 @@ class Canary:
     stopped yet. publish: is called with the name of each step before it.
 
     unverified: what the look does not show, with the reason; empty when it shows all. leader: whom it found behind the change; None where none is
-    elected.
+    elected. acted_at: when the pod was there, by the clock; None before that.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class Canary:
         self.unverified = ""
         self.leader: LeaderSeen | None = None
         self._is_final = self._is_swept = False
+        self.acted_at: float | None = None
         self._renewed: str | None = None
         self._pod: Json = {}
         self._namespace = f"/api/v1/namespaces/{planned['namespace']}"
@@ -165,6 +166,7 @@ class Canary:
         if not items:
             return problem or self._why_no_pod() or "none was made"
         self._pod = items[0]
+        self.acted_at = self.clock() if self.acted_at is None else self.acted_at
         return ""
 
     def _why_no_pod(self) -> str:

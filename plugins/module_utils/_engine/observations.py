@@ -23,7 +23,17 @@ from .canary import SECONDS_BEFORE, TOKEN_REQUEST, Canary, token_of
 from .engine_errors import CredentialError
 from .files import POLL_SECONDS, Json, open_to_read
 from .http_requests import REQUEST_ERRORS, Server, describe_failure
-from .journal import PREPARED, VERIFYING, Address, Journal, NodeObject, PlannedObservation, Side, add_unverified
+from .journal import (
+    PREPARED,
+    VERIFYING,
+    WAITING,
+    Address,
+    Journal,
+    NodeObject,
+    PlannedObservation,
+    Side,
+    add_unverified,
+)
 from .node import Host
 from .probes import PROBE_TIMEOUT, ApiResponse, HttpGet, api_request, token_problem, url_of
 from .watcher import SIDE_BY_PHASE
@@ -99,7 +109,9 @@ class Observations:
             for name, problem in problems.items()
             if not problem and (kind != CANARY or not leader or leader["is_changed"])
         ]
-        return {**proof, "observed": worked, "leader": leader} if proof else None
+        times = self.journal["times"]
+        seconds = round(times["acting"] - times["down"], 1) if {"acting", "down"} <= set(times) else None
+        return {**proof, "observed": worked, "leader": leader, "acting_seconds": seconds} if proof else None
 
     def _failing(self, planned: t.Iterable[PlannedObservation], *, worked: bool) -> list[tuple[str, str]]:
         """What does not work now, with the reason, of what worked before the change or of what did not."""
@@ -227,6 +239,8 @@ class Observations:
             is_demanded = worked is not None and any(not why for why in self._before().get(CANARY, {}).values())
             self._canaries[phase] = canary.observe(planned["seconds"] if is_demanded else SECONDS_BEFORE)
             self.journal["leader"] = canary.leader
+            if phase == WAITING and canary.acted_at is not None:
+                self.journal["times"]["acting"] = canary.acted_at
             add_unverified(self.journal, canary.unverified and f"whether the cluster works: {canary.unverified}")
         return self._canaries[phase]
 

@@ -43,12 +43,14 @@ class Leader:
 
 @dataclasses.dataclass(frozen=True)
 class Proof:
-    """What was verified on the running process. uid: of the pod, or the unit's start. leader: None where nobody is elected, or nothing was observed."""
+    """What was verified on the running process. uid: of the pod, or the unit's start. leader: None where none is elected, or nothing was observed.
+    acting_seconds: from the first failed probe until a Deployment had its pod."""
 
     pid: int = 0
     uid: str = ""
     unverified: t.Sequence[str] = ()
     leader: Leader | None = typed.field_of(Leader)
+    acting_seconds: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)

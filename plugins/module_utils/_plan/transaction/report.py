@@ -299,7 +299,9 @@ def _outage_text(ended: t.Sequence[Transaction]) -> str:
     if not known:
         return "how long it was away is not known"
     most = f"{'up to ' if len(seconds) > 1 else ''}{max(known):.1f} s"
-    return f"away {most}{'' if len(known) == len(seconds) else ', not known of all'}"
+    acting = [each.proof.acting_seconds for each in ended if each.proof and each.proof.acting_seconds is not None]
+    again = f"; pods made again after {'up to ' if len(acting) > 1 else ''}{max(acting):.1f} s" if acting else ""
+    return f"away {most}{'' if len(known) == len(seconds) else ', not known of all'}{again}"
 
 
 def _waiting_lines(run: Run) -> list[str]:

@@ -269,16 +269,22 @@ class Canaries:
     def __init__(self) -> None:
         self.found: list[tuple[dict[str, str], str]] = []
         self.looks: list[tuple[str, str, bool, float]] = []
+        self.acts_after: float | None = None
         self.leader: dict[str, t.Any] | None = None
 
-    def __call__(self, planned: t.Any, side: str, name: str, *, is_first: bool, **_options: t.Any) -> t.Any:
+    def __call__(self, planned: t.Any, side: str, name: str, *, is_first: bool, **options: t.Any) -> t.Any:
         found, unverified = self.found.pop(0) if len(self.found) > 1 else self.found[0]
 
         def observe(seconds: float) -> dict[str, str]:
             self.looks.append((side, name, is_first, seconds))
             return found
 
-        return types.SimpleNamespace(observe=observe, unverified=unverified, leader=None if is_first else self.leader)
+        return types.SimpleNamespace(
+            observe=observe,
+            unverified=unverified,
+            acted_at=None if self.acts_after is None else options["clock"]() + self.acts_after,
+            leader=None if is_first else self.leader,
+        )
 
 
 @pytest.fixture(name="canaries")
@@ -305,6 +311,14 @@ def test_a_canary_is_made_once_before_a_change_and_once_after_it(node: FakeNode,
         ("before", "kube-apiserver-abcdef-before", True, 30.0),
         ("after", "kube-apiserver-abcdef-after", False, 300),
     ]
+
+
+def test_it_is_measured_when_pods_are_made_again(node: FakeNode, canaries: Canaries) -> None:
+    canaries.found = [({"a pod": ""}, "")]
+    canaries.acts_after = 5.0
+    result = node.run()
+    assert result["proof"]["acting_seconds"] > 5.0
+    assert result["proof"]["acting_seconds"] > result["outage_seconds"]
 
 
 def test_a_canary_that_is_lost_is_waited_for_once(node: FakeNode, canaries: Canaries) -> None:

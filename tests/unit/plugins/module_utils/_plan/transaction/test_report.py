@@ -105,6 +105,10 @@ def test_a_revert_is_counted_and_reports_where_its_variable_is() -> None:
         ({"failed": True}, "failed"),
         ({"failed": True, "rehearsal": {"verdict": "refused", "seconds": 0.5}}, "refused"),
         ({**DONE, "reverts": "20261125T1"}, "committed; away 2.0 s; reverts 20261125T1"),
+        (
+            {**DONE, "transaction": {**DONE["transaction"], "proof": {"acting_seconds": 58.04}}},
+            "committed; away 2.0 s; pods made again after 58.0 s",
+        ),
         ({**DONE, "snapshot": "/var/lib/x.db"}, "committed; away 2.0 s; snapshot /var/lib/x.db"),
         (
             {"failed": True, "transaction": {"outcome": "rolled_back", "outage_seconds": None}},
