@@ -101,7 +101,7 @@ options:
     description:
       - With O(state=released) and O(state=halted), by the name of a static pod that has a leader and that the run has changed, C(nodes), where it was
         changed, and C(leader), who led then, so that the change is not proven; V(null) for one that is.
-      - This stays on the Lease, see RV(unproven), until a run has proven a change of this static pod.
+      - This stays on the Lease, see RV(missing_proofs), until a run has proven a change of this static pod.
     type: dict
     default: {}
   node:
@@ -187,7 +187,7 @@ stale:
   description: Whether another holder had the Lease since the plan (see O(plan_age)), so that the caller should plan again.
   returned: always
   type: bool
-unproven:
+missing_proofs:
   description:
     - What the Lease keeps of changes that are not proven, by the name of the static pod, with C(nodes), C(leader), C(by), the run, and C(at), when.
     - Nothing is refused for it.

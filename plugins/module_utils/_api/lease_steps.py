@@ -31,12 +31,12 @@ class LeaseResult:
     stale: bool = False
     waited_seconds: float = 0.0
     busy: bool = False
-    unproven: dict[str, Json] = dataclasses.field(default_factory=dict)
+    missing_proofs: dict[str, Json] = dataclasses.field(default_factory=dict)
     operations: list[Json] = dataclasses.field(default_factory=list)
 
     def record_lease(self, lease: Json | None) -> None:
         """Record the holder, and what the Lease keeps of changes that are not proven."""
-        self.unproven = rollout_lease.parse_unproven(lease)
+        self.missing_proofs = rollout_lease.parse_missing_proofs(lease)
         self.holder = (lease or {}).get("spec", {}).get("holderIdentity") or None
 
     def record_plan(self, plan: LeasePlan) -> None:

@@ -47,6 +47,7 @@ PREPARED, APPLYING, WAITING, CONFIRMING, OBSERVING, ROLLING_BACK, VERIFYING, CLO
 # The phases in which the change stands and is not committed yet.
 ON_TRIAL = (WAITING, CONFIRMING, OBSERVING)
 COMMITTED, ROLLED_BACK, ABORTED, UNHEALTHY, ALARM = "committed", "rolled_back", "aborted", "unhealthy", "alarm"
+LOST = "what worked before does not: "  # how the reason of a rollback begins that only the use of a component has shown
 STATIC_POD, SYSTEMD_UNIT = "static_pod", "systemd_unit"
 
 # Files: with the id of a transaction that was confirmed; with what the run has observed of one, as C(id) and C(losses), empty for none.

@@ -24,6 +24,7 @@ from .engine_errors import CredentialError
 from .files import POLL_SECONDS, Json, open_to_read
 from .http_requests import REQUEST_ERRORS, Server, describe_failure
 from .journal import (
+    LOST,
     PREPARED,
     VERIFYING,
     WAITING,
@@ -93,7 +94,7 @@ class Observations:
         # It waits by itself, and would only wait for what is lost already.
         losses = losses or self._failing([each for each in self._planned() if each["kind"] == CANARY], worked=True)
         described = "; ".join(f"{name} ({problem})" for name, problem in losses)
-        return f"what worked before does not: {described}" if losses else ""
+        return f"{LOST}{described}" if losses else ""
 
     def record_failures(self) -> None:
         """Record what is no part of the proof, because it does not work and did not before the change either."""

@@ -32,7 +32,6 @@ from ...module_utils._plan.static_pod.static_pod_results import (
     StaticPodHost,
 )
 from ...module_utils._plan.transaction import report
-from ...module_utils._plan.transaction.previous_change import PREVIOUS
 from ...module_utils._plan.transaction.results import ComponentResult, Item, LeaseResult, Report
 from ...module_utils._plan.transaction.rollout import Hosts, PassEnd, Turn
 from .control_plane_decision import ControlPlaneDecision
@@ -109,13 +108,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
         change = next(each for each in self._pass.own.traced.reverts if each.host == host)
         # It is reported as that of this run, not as one of an earlier run.
         self._modules.run("node_transaction", {"name": change.pod, "id": change.transaction}, ModuleResult)
-        options = {
-            **self._play.variable("__control_plane_options", {}),
-            "name": change.pod,
-            "state": PREVIOUS,
-            "purge": False,
-            "canary": False,
-        }
+        options = rollout_leaders.revert_options(self._play.variable("__control_plane_options", {}), change)
         planned = self._modules.run(
             "static_pod", {**options, "rehearse": False}, ComponentResult, is_plan=True, is_complete=True
         )
@@ -191,7 +184,7 @@ class ControlPlaneRollout(ControlPlaneDecision):
             *first,
             *(f"WARNING: {warning}" for warning in warnings if warning),
             *(self._unverified_lines(hosts, reports) if decision.turns else ()),
-            *rollout_leaders.unproven_lines(hosts, released.unproven if released else {}),
+            *rollout_leaders.missing_proof_lines(hosts, released.missing_proofs if released else {}),
             *report.left_alone_lines(control_planes.left_alone_settings(reports)),
             *(control_planes.undone_by_upgrade(reports) if persistence is None else ()),
             *persistence_lines[len(first) :],

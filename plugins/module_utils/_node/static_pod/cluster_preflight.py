@@ -92,7 +92,7 @@ def _refuse_short_grace(name: str, plan: static_pod.StaticPodPlan, node: Preflig
 
 
 def lease_path(name: str, files: ComponentFiles) -> str:
-    """Where at the API the Lease of a component's leader is; empty where nobody is elected. files: of the component."""
+    """Where at the API the Lease of a component's leader is; empty where none is elected. files: of the component."""
     election: t.Mapping[str, t.Any] = {}
     path = files.flag("config")
     if path and name in leader_election.ELECTED:

@@ -14,6 +14,7 @@ import typing as t
 
 from ..common.batch import join_first
 from ..transaction import messages
+from ..transaction.previous_change import PREVIOUS
 from ..transaction.results import ChangeResult, ComponentResult
 from ..transaction.rollout import Hosts
 from .leader_election import ELECTED
@@ -31,7 +32,7 @@ def _committed(host: StaticPodHost) -> t.Iterator[ChangeResult]:
             yield change
 
 
-def _proven(hosts: Hosts[StaticPodHost]) -> set[str]:
+def _with_proof(hosts: Hosts[StaticPodHost]) -> set[str]:
     """The components of which a changed instance has led behind a change of this run."""
     return {
         change.item.name
@@ -52,14 +53,14 @@ def with_leaders(results: Results) -> dict[str, ComponentResult]:
     return found
 
 
-def _unproven(hosts: Hosts[StaticPodHost]) -> dict[str, tuple[str, list[str]]]:
+def _missing_proofs(hosts: Hosts[StaticPodHost]) -> dict[str, tuple[str, list[str]]]:
     """The components that the run has changed and of which no changed instance has led: the leader, and the hosts."""
-    proven, found = _proven(hosts), dict[str, tuple[str, list[str]]]()
+    with_proof, found = _with_proof(hosts), dict[str, tuple[str, list[str]]]()
     reverted = {(each.change.host, each.change.pod) for host in hosts.values() for each in host.reverted}
     for name, host in hosts.items():
         for change in _committed(host):
             pod, leader = change.item.name, change.transaction.leader if change.transaction else None
-            if leader and pod not in proven and (name, pod) not in reverted:
+            if leader and pod not in with_proof and (name, pod) not in reverted:
                 _leader, on = found.get(pod, ("", []))
                 found[pod] = (leader.node, [*on, name])
     return found
@@ -67,16 +68,16 @@ def _unproven(hosts: Hosts[StaticPodHost]) -> dict[str, tuple[str, list[str]]]:
 
 def proofs(hosts: Hosts[StaticPodHost]) -> dict[str, t.Any]:
     """What this run has or has not proven, as C(lease.LeaseRequest) takes it."""
-    unproven = {
+    missing_proofs = {
         pod: {"nodes": [hosts[name].plan.node for name in on], "leader": leader}
-        for pod, (leader, on) in _unproven(hosts).items()
+        for pod, (leader, on) in _missing_proofs(hosts).items()
     }
-    return {**dict.fromkeys(sorted(_proven(hosts))), **unproven}
+    return {**dict.fromkeys(sorted(_with_proof(hosts))), **missing_proofs}
 
 
-def unproven_lines(hosts: Hosts[StaticPodHost], kept: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
+def missing_proof_lines(hosts: Hosts[StaticPodHost], kept: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
     """A line for each component of which a change is not proven. kept: what the Lease has of that, with that of earlier runs."""
-    own = _unproven(hosts)
+    own = _missing_proofs(hosts)
     return [
         *(f"WARNING: {join_first(on)} {pod}: not proven yet: {leader} leads" for pod, (leader, on) in own.items()),
         *(
@@ -112,6 +113,11 @@ def loss_reason(hosts: Hosts[StaticPodHost], host: str) -> str:
     """Why these are reverted, as part of a sentence. host: as above."""
     transaction = hosts[host].changes[-1].transaction
     return f"{host} lost {transaction.lost}" if transaction else ""
+
+
+def revert_options(options: t.Mapping[str, t.Any], traced: TracedChange) -> dict[str, t.Any]:
+    """How the module C(static_pod) reverts a change: without a canary, which would only wait for what is lost. options: of the role's changes."""
+    return {**options, "name": traced.pod, "state": PREVIOUS, "purge": False, "canary": False}
 
 
 def other_change_refusal(found: ComponentResult, traced: TracedChange) -> str:

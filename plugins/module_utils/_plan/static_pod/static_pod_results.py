@@ -165,11 +165,12 @@ class IncludedFile:
 @dataclasses.dataclass(frozen=True)
 class OwnShare(StepResult):
     """Of the step admit: what one host does. files: of tasks, in their order. rounds: where turns are not in the order of the play, what it
-    includes in each round of all hosts, with what follows all turns in the last one. observes: the hosts that are observed before its
-    turn. verifies: those on which the last host verifies kubeadm-config. turn_api, end_api: who uses the API for it."""
+    includes in each round of all hosts, with what follows all turns in the last one; round_numbers: of these, from 0. observes: the hosts that are
+    observed before its turn. verifies: those on which the last host verifies kubeadm-config. turn_api, end_api: who uses the API for it."""
 
     files: tuple[IncludedFile, ...] = typed.tuple_of(IncludedFile)
     rounds: tuple[tuple[IncludedFile, ...], ...] = ()
+    round_numbers: t.Sequence[int] = ()
     observes: t.Sequence[str] = ()
     verifies: t.Sequence[str] | None = None
     turn_api: ApiHost | None = typed.field_of(ApiHost.parse)

@@ -24,7 +24,7 @@ LEASE_NAME = "nodecraft-kubeadm-control-plane"
 LEASE_NAMESPACE = "kube-system"
 WAIT_TIMEOUT = 600  # seconds for which another run is waited for, unless a task sets another timeout
 HALTED = "nodecraft.kubeadm/halted"
-UNPROVEN = "nodecraft.kubeadm/unproven"
+MISSING_PROOFS = "nodecraft.kubeadm/missing-proofs"
 LAST_HOLDER = "nodecraft.kubeadm/last-holder"
 
 _TAKEOVER = "control_plane_lease_takeover or node_kubelet_lease_takeover"
@@ -142,11 +142,11 @@ def _parse_halt(text: str | None, name: str) -> Halt | None:
         ) from exc
 
 
-def parse_unproven(found: Json | None) -> dict[str, Json]:
+def parse_missing_proofs(found: Json | None) -> dict[str, Json]:
     """What a Lease keeps of changes that no instance which leads has proven, by component: C(nodes), C(leader), C(by) and C(at). Nothing of one that
     another client has changed, as it stops nothing."""
     try:
-        marks = json.loads(((found or {}).get("metadata") or {}).get("annotations", {}).get(UNPROVEN, "{}"))
+        marks = json.loads(((found or {}).get("metadata") or {}).get("annotations", {}).get(MISSING_PROOFS, "{}"))
     except (ValueError, TypeError, AttributeError):
         return {}
     return {name: mark for name, mark in marks.items() if isinstance(mark, dict)} if isinstance(marks, dict) else {}
@@ -301,8 +301,8 @@ def _released_body(found: Json | None, request: LeaseRequest, now: float, mark: 
     annotations[LAST_HOLDER] = request.holder
     own = {"by": request.holder, "at": format_micro_time(now)}
     proofs = {name: each and {**each, **own} for name, each in request.proofs.items()}
-    unproven = {name: each for name, each in {**parse_unproven(found), **proofs}.items() if each}
-    for key, value in ((HALTED, mark and dataclasses.asdict(mark)), (UNPROVEN, unproven)):
+    missing_proofs = {name: each for name, each in {**parse_missing_proofs(found), **proofs}.items() if each}
+    for key, value in ((HALTED, mark and dataclasses.asdict(mark)), (MISSING_PROOFS, missing_proofs)):
         annotations.pop(key, None)
         if value:
             annotations[key] = json.dumps(value, sort_keys=True)

@@ -16,9 +16,10 @@ CONFIRMING, OBSERVING = (
     "confirming",
     "observing",
 )  # the phases that wait for a confirmation, and for what a run observes
+# How the reason of a rollback begins that only the use of a component has shown.
+LOST = "what worked before does not: "
 STANDING = (COMMITTED, UNHEALTHY)  # the change stays on the node
 
-_LOST = "what worked before does not: "
 _ENDINGS = {
     ROLLED_BACK: "the change was rolled back and the former state is verified",
     ABORTED: "nothing was changed",
@@ -78,8 +79,8 @@ class Transaction:
     @property
     def lost(self) -> str:
         """What worked before the change and did not behind it, so that it was rolled back; empty for every other outcome."""
-        is_lost = self.outcome == ROLLED_BACK and self.reason.startswith(_LOST)
-        return self.reason.removeprefix(_LOST) if is_lost else ""
+        is_lost = self.outcome == ROLLED_BACK and self.reason.startswith(LOST)
+        return self.reason.removeprefix(LOST) if is_lost else ""
 
     @property
     def unverified(self) -> t.Sequence[str]:

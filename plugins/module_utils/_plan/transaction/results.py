@@ -169,13 +169,13 @@ class KubeletInfo(ModuleResult):
 
 @dataclasses.dataclass(frozen=True)
 class LeaseResult(ModuleResult):
-    """The result of C(rollout_lease). api_reachable: None where no API server was queried. unproven: changes that are not proven, by component."""
+    """The result of C(rollout_lease). api_reachable: None where no API server was queried. missing_proofs: changes that are not proven, by component."""
 
     api_reachable: bool | None = None
     holder: str = ""
     taken_over_from: str = ""
     stale: bool = False
-    unproven: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
+    missing_proofs: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
 
     @property
     def problem(self) -> str:

@@ -34,7 +34,7 @@ KEYS = {
     "holder",
     "taken_over_from",
     "stale",
-    "unproven",
+    "missing_proofs",
     "waited_seconds",
     "busy",
     "operations",

@@ -84,7 +84,7 @@ def test_lease_is_acquired_renewed_and_released(runs: LeaseRuns) -> None:
         "stale": False,
         "waited_seconds": 0.0,
         "busy": False,
-        "unproven": {},
+        "missing_proofs": {},
         "operations": [{"field": "lease", "key": "holderIdentity", "before": None, "after": "us"}],
     }
     runs.clock.sleep(50)

@@ -285,7 +285,7 @@ def test_another_leader_shows_the_change_only_when_it_has_it(
     assert cluster.seen.leader == {"node": "cp2", "is_own": False, "is_changed": is_shown}
 
 
-def test_whoever_leads_shows_what_works_before_the_change(cluster: FakeCluster) -> None:
+def test_any_leader_shows_what_works_before_the_change(cluster: FakeCluster) -> None:
     cluster.leader = "cp2_1"
     assert look(cluster, "before", lease=LEASE)[0][END] == ""
 

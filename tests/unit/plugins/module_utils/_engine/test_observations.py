@@ -268,7 +268,7 @@ class Canaries:
 
     def __init__(self) -> None:
         self.found: list[tuple[dict[str, str], str]] = []
-        self.looks: list[tuple[str, str, bool, float]] = []
+        self.calls: list[tuple[str, str, bool, float]] = []
         self.acts_after: float | None = None
         self.leader: dict[str, t.Any] | None = None
 
@@ -276,7 +276,7 @@ class Canaries:
         found, unverified = self.found.pop(0) if len(self.found) > 1 else self.found[0]
 
         def observe(seconds: float) -> dict[str, str]:
-            self.looks.append((side, name, is_first, seconds))
+            self.calls.append((side, name, is_first, seconds))
             return found
 
         return types.SimpleNamespace(
@@ -307,7 +307,7 @@ def test_a_canary_is_made_once_before_a_change_and_once_after_it(node: FakeNode,
     assert result["outcome"] == COMMITTED
     assert result["proof"]["observed"] == ["a pod"]
     assert "whether it works: its log did not before the change either (none)" in result["proof"]["unverified"]
-    assert canaries.looks == [
+    assert canaries.calls == [
         ("before", "kube-apiserver-abcdef-before", True, 30.0),
         ("after", "kube-apiserver-abcdef-after", False, 300),
     ]
@@ -326,7 +326,7 @@ def test_a_canary_that_is_lost_is_waited_for_once(node: FakeNode, canaries: Cana
     canaries.found = [works, fails, works]
     result = node.run()
     assert (result["outcome"], result["reason"]) == (ROLLED_BACK, "what worked before does not: a pod (none)")
-    assert [(side, name.rpartition("-")[2], seconds) for side, name, _is_first, seconds in canaries.looks] == [
+    assert [(side, name.rpartition("-")[2], seconds) for side, name, _is_first, seconds in canaries.calls] == [
         ("before", "before", 30.0),
         ("after", "after", 300),
         ("before", "restored", 300),
@@ -353,4 +353,4 @@ def test_proof_has_the_leader_that_was_observed(node: FakeNode, canaries: Canari
 def test_a_cluster_that_did_not_work_is_not_waited_for(node: FakeNode, canaries: Canaries) -> None:
     canaries.found = [({"a pod": "none"}, "")]
     assert node.run()["outcome"] == COMMITTED
-    assert [seconds for *_name, seconds in canaries.looks] == [30.0, 30.0]
+    assert [seconds for *_name, seconds in canaries.calls] == [30.0, 30.0]

@@ -38,26 +38,28 @@ def changed(**changes: Json | None) -> dict[str, StaticPodHost]:
     }
 
 
-def test_change_is_not_proven_while_an_unchanged_node_leads() -> None:
+def test_proof_is_missing_while_an_unchanged_node_leads() -> None:
     hosts = changed(cp1=committed("cp3"), cp2=committed("cp3"), cp3=None)
-    assert rollout_leaders.unproven_lines(hosts, {}) == [f"WARNING: cp1, cp2 {SCHEDULER}: not proven yet: cp3 leads"]
+    assert rollout_leaders.missing_proof_lines(hosts, {}) == [
+        f"WARNING: cp1, cp2 {SCHEDULER}: not proven yet: cp3 leads"
+    ]
     # That line is the only one about it.
     reports = rollout.build_reports(hosts, dry=False)
     assert reports["cp1"][SCHEDULER].unverified == ["its probes"]
 
 
-def test_change_is_proven_by_a_later_turn() -> None:
+def test_later_turn_is_the_proof_of_all() -> None:
     hosts = changed(cp1=committed("cp3"), cp2=committed("cp3"), cp3=committed("cp1", is_changed=True))
-    assert rollout_leaders.unproven_lines(hosts, {}) == []
+    assert rollout_leaders.missing_proof_lines(hosts, {}) == []
     assert rollout.build_reports(hosts, dry=False)["cp2"][SCHEDULER].unverified == ["its probes"]
 
 
 def test_change_that_was_rolled_back_proves_nothing() -> None:
     hosts = changed(cp1=committed("cp3"), cp2=committed("cp1", is_changed=True, outcome="rolled_back"))
-    assert rollout_leaders.unproven_lines(hosts, {}) == [f"WARNING: cp1 {SCHEDULER}: not proven yet: cp3 leads"]
+    assert rollout_leaders.missing_proof_lines(hosts, {}) == [f"WARNING: cp1 {SCHEDULER}: not proven yet: cp3 leads"]
 
 
-def test_lease_keeps_what_a_run_has_not_proven() -> None:
+def test_lease_keeps_the_missing_proofs_of_a_run() -> None:
     hosts = changed(cp1=committed("cp3"), cp2=committed("cp3"), cp3=None)
     assert rollout_leaders.proofs(hosts) == {SCHEDULER: {"nodes": ["cp1", "cp2"], "leader": "cp3"}}
     hosts = changed(cp1=committed("cp3"), cp2=committed("cp1", is_changed=True))
@@ -65,9 +67,9 @@ def test_lease_keeps_what_a_run_has_not_proven() -> None:
     assert rollout_leaders.proofs(changed(cp1=None)) == {}
 
 
-def test_unproven_change_of_an_earlier_run_is_named() -> None:
+def test_missing_proof_of_an_earlier_run_is_named() -> None:
     kept = {SCHEDULER: {"nodes": ["cp1", "cp2"], "leader": "cp3", "at": "T"}}
     line = f"WARNING: cp1, cp2 {SCHEDULER}: a change of an earlier run is not proven yet: cp3 led at T"
-    assert rollout_leaders.unproven_lines(changed(cp1=None), kept) == [line]
+    assert rollout_leaders.missing_proof_lines(changed(cp1=None), kept) == [line]
     own = f"WARNING: cp1 {SCHEDULER}: not proven yet: cp2 leads"
-    assert rollout_leaders.unproven_lines(changed(cp1=committed("cp2")), kept) == [own]
+    assert rollout_leaders.missing_proof_lines(changed(cp1=committed("cp2")), kept) == [own]

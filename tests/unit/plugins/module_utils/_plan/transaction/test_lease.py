@@ -246,19 +246,19 @@ def released_with(found: Json, **proofs: t.Any) -> Json:
     return body(rollout_lease.release(acquired(request, NOW, found), request, NOW, completed=True))
 
 
-def test_unproven_change_stays_on_the_lease_until_it_is_proven() -> None:
-    unproven = {"nodes": ["cp1"], "leader": "cp3"}
-    first = released_with(released(THEM), scheduler=unproven)
-    mark = {**unproven, "by": "us@here/1", "at": "2027-01-15T08:00:00.000000Z"}
-    assert rollout_lease.parse_unproven(first) == {"scheduler": mark}
+def test_missing_proof_stays_on_the_lease_until_there_is_one() -> None:
+    missing_proofs = {"nodes": ["cp1"], "leader": "cp3"}
+    first = released_with(released(THEM), scheduler=missing_proofs)
+    mark = {**missing_proofs, "by": "us@here/1", "at": "2027-01-15T08:00:00.000000Z"}
+    assert rollout_lease.parse_missing_proofs(first) == {"scheduler": mark}
     other = released_with(first, manager=None)
-    assert rollout_lease.parse_unproven(other) == {"scheduler": mark}
+    assert rollout_lease.parse_missing_proofs(other) == {"scheduler": mark}
     failed = body(rollout_lease.halt(acquired(US, NOW, other), US, NOW, MARK))
-    assert rollout_lease.parse_unproven(failed) == {"scheduler": mark}
-    assert rollout_lease.UNPROVEN not in released_with(failed, scheduler=None)["metadata"]["annotations"]
+    assert rollout_lease.parse_missing_proofs(failed) == {"scheduler": mark}
+    assert rollout_lease.MISSING_PROOFS not in released_with(failed, scheduler=None)["metadata"]["annotations"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "null", '{"scheduler": 1}'])
-def test_unproven_mark_that_another_client_changed_is_none(text: str) -> None:
-    assert rollout_lease.parse_unproven({"metadata": {"annotations": {rollout_lease.UNPROVEN: text}}}) == {}
-    assert rollout_lease.parse_unproven(None) == {}
+def test_mark_of_missing_proofs_that_another_client_changed_is_none(text: str) -> None:
+    assert rollout_lease.parse_missing_proofs({"metadata": {"annotations": {rollout_lease.MISSING_PROOFS: text}}}) == {}
+    assert rollout_lease.parse_missing_proofs(None) == {}
