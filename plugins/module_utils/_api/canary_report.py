@@ -14,8 +14,8 @@ from .._engine import canary as engine
 from .._engine import probes
 from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import names
+from .._plan.kubernetes.canary_objects import Canary
 from .._plan.transaction import planned_observations
-from .._plan.transaction.canary import Canary
 from .client import ApiError, Client, Connect, Json, Params
 
 

@@ -12,12 +12,12 @@ import typing as t
 from ..._engine.canary import NAME, NODE_TAINTS
 from ..._engine.journal import Address, StaticPodWatch
 from ..._plan.common.errors import KubeadmError
+from ..._plan.kubernetes.canary_objects import Canary
 from ..._plan.static_pod import leader_election
 from ..._plan.static_pod.manifest import Manifest
 from ..._plan.static_pod.plan import StaticPodPlan
 from ..._plan.static_pod.reconciliation import FILES_ANNOTATION
 from ..._plan.transaction import planned_observations
-from ..._plan.transaction.canary import Canary
 from . import cluster_preflight, static_pods
 from .component_files import ComponentFiles
 
@@ -77,7 +77,14 @@ def plan_canary(
     }
     canary = Canary(params["canary_namespace"], image, node, pod.name, NODE_TAINTS, NAME)
     seconds = params["wait_timeout"] if pod.name == static_pods.API_SERVER else min(params["wait_timeout"], _SECONDS)
-    return planned_observations.of_canary(canary, sides, kubeconfig, seconds=seconds, must_start=not params["force"])
+    return planned_observations.of_canary(
+        canary,
+        sides,
+        kubeconfig,
+        seconds=seconds,
+        must_start=not params["force"],
+        is_elected=any(side["lease"] for side in sides.values()),
+    )
 
 
 def _servers(pod: static_pods.StaticPod, plan: StaticPodPlan, node: str) -> tuple[Address, Address]:

@@ -12,7 +12,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..kubernetes import names as node_names
-from ..transaction.canary import NAMESPACE
+from ..kubernetes.canary_objects import NAMESPACE
 from . import policies as placement_policies
 from .policies import MUTATION
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from ..kubernetes import flags
-from .canary import COMPONENT_LABEL, LABEL, Canary
+from ..kubernetes.canary_objects import COMPONENT_LABEL, LABEL, Canary
 
 _KUBELET_PORT = 10250
 _Field = t.Callable[[str], t.Any]
@@ -70,14 +70,15 @@ _POD = (
 )
 
 
-def of_canary(canary: Canary, sides: _Json, kubeconfig: str, *, seconds: float, must_start: bool) -> dict[str, t.Any]:
+def of_canary(
+    canary: Canary, sides: _Json, kubeconfig: str, *, seconds: float, must_start: bool, is_elected: bool
+) -> dict[str, t.Any]:
     """That a Deployment gets its pod, and all that has to work for that and behind it.
 
     sides: for C(before) and C(after) the server to use, the Lease of the component's leader (empty without one), and how another node's component is
     known to be set in this way: what its manifest has and lacks. seconds: until when what worked before counts as slow. must_start: whether nothing is
-    changed where the kubelet starts no pod.
+    changed where the kubelet starts no pod. is_elected: whether there is a Lease on either side.
     """
-    is_elected = any(side["lease"] for side in sides.values())
     return {
         **_canary(
             canary, canary.workload(), ("deployments", "services"), [*([_LEAD] if is_elected else []), *_WORKLOAD]

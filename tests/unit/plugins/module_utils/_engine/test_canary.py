@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.engine_e
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import Side
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import ApiResponse
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import canary as planned_canary
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import canary_objects as planned_canary
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import planned_observations
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import Clock
 
@@ -126,7 +126,9 @@ def planned(*, lease: str = "", must_start: bool = True) -> Json:
     workload = planned_canary.Canary(
         "canaries", "registry.k8s.io/pause:3.10", "cp1", "kube-scheduler", NODE_TAINTS, NAME
     )
-    return planned_observations.of_canary(workload, sides, "/admin.conf", seconds=60, must_start=must_start)
+    return planned_observations.of_canary(
+        workload, sides, "/admin.conf", seconds=60, must_start=must_start, is_elected=bool(lease)
+    )
 
 
 def look(
