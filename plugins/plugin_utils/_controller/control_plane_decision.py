@@ -231,7 +231,7 @@ class ControlPlaneDecision(RoleRollout[StaticPodHost]):
         own = [turn if host in each else () for each in rounds]
         own[-1] = (*own[-1], *persist)
         files = own[0] if len(rounds) == 1 else (IncludedFile(_IN_ORDER, _ALL),)
-        return dataclasses.replace(found, files=files, rounds=tuple(own), round_numbers=range(len(own)))
+        return dataclasses.replace(found, files=files, rounds=tuple(own), round_numbers=tuple(range(len(own))))
 
     def _skipped(self, hosts: t.Container[str]) -> list[str]:
         """The control planes of the inventory that take no part: by C(--limit), or in the play but without this role."""

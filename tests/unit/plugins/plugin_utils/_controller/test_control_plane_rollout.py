@@ -243,6 +243,7 @@ def test_each_host_takes_its_own_part() -> None:
     decided(its_pass)
     first, repair, nothing = (its_pass.as_host(name).run_step("admit") for name in hosts)
     assert first["rounds"] == [[], [{"file": "turn.yml", "host": "cp1"}]]
+    assert all(each["round_numbers"] == [0, 1] for each in (first, repair, nothing))
     assert repair["rounds"] == [[{"file": "turn.yml", "host": "cp2"}], []]
     assert (nothing["rounds"], nothing["observes"]) == ([[], []], [])
     # What is down was not ready, so that the plan does not do.
