@@ -36,9 +36,9 @@ def ended(call: Call) -> Json:
     return {"phase": "closed", "message": outcome, "running": False, "transaction": transaction}
 
 
-def observed(*looks: Json, changes: t.Mapping[str, Json] | None = None, **more: t.Any) -> Kubelets:
+def observed(*observations: Json, changes: t.Mapping[str, Json] | None = None, **more: t.Any) -> Kubelets:
     """A run over one node whose canary shows this before and after its change."""
-    results = {"node_canary": list(looks), "node_transaction": ended, **more.pop("results", {})}
+    results = {"node_canary": list(observations), "node_transaction": ended, **more.pop("results", {})}
     return run(
         "cp1",
         "w1",
