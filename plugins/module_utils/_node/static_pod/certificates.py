@@ -52,7 +52,11 @@ _USES: dict[str, tuple[Usage, ...]] = {
             "proxy-client-cert-file", "proxy-client-key-file", is_client=True, ca_flag="requestheader-client-ca-file"
         ),
     ),
-    "kube-controller-manager": (_SERVING,),
+    "kube-controller-manager": (
+        _SERVING,
+        # What it signs is for clients of the API server, whose authority kubeadm names to it as well.
+        Usage("cluster-signing-cert-file", "cluster-signing-key-file", is_client=True, ca_flag="client-ca-file"),
+    ),
     "kube-scheduler": (_SERVING,),
     "etcd": (
         Usage(

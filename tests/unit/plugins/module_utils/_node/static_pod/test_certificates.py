@@ -308,3 +308,13 @@ def test_files_of_the_same_change_are_observed_before_they_are_written(node: Nod
     (found,) = node.findings(files=files(expired), **node.serving("staged"))
     assert found.is_new
     assert not (node.directory / "staged.crt").exists()
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_signer_is_an_authority_of_the_clients(authority: Authority, other: Authority, is_known: bool) -> None:
+    signer = other if is_known else authority
+    pair = Pair(signer.certificate, (signer.directory / "authority.key").read_bytes())
+    problem = certificate_pairs.trust_problem(*pair, other.certificate, names=[], is_client=True)
+    assert (problem is None) is is_known
+    (use,) = [each for each in certificates._USES["kube-controller-manager"] if each.is_client]
+    assert (use.cert_flag, use.ca_flag) == ("cluster-signing-cert-file", "client-ca-file")
