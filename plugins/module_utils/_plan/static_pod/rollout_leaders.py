@@ -15,7 +15,7 @@ import typing as t
 from ..common.batch import join_first
 from ..transaction import messages
 from ..transaction.previous_change import PREVIOUS
-from ..transaction.results import ChangeResult, ComponentResult
+from ..transaction.results import ChangeResult, ComponentResult, MissingProof
 from ..transaction.rollout import Hosts
 from .leader_election import ELECTED
 from .static_pod_results import ChangeReverted, StaticPodHost, TracedChange
@@ -75,14 +75,14 @@ def proofs(hosts: Hosts[StaticPodHost]) -> dict[str, t.Any]:
     return {**dict.fromkeys(sorted(_with_proof(hosts))), **missing_proofs}
 
 
-def missing_proof_lines(hosts: Hosts[StaticPodHost], kept: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
+def missing_proof_lines(hosts: Hosts[StaticPodHost], kept: t.Mapping[str, MissingProof]) -> list[str]:
     """A line for each component of which a change is not proven. kept: what the Lease has of that, with that of earlier runs."""
     own = _missing_proofs(hosts)
     return [
         *(f"WARNING: {join_first(on)} {pod}: not proven yet: {leader} leads" for pod, (leader, on) in own.items()),
         *(
-            f"WARNING: {join_first(mark.get('nodes', ()))} {pod}: a change of an earlier run is not proven yet: {mark.get('leader')} led at {mark.get('at')}"
-            for pod, mark in kept.items()
+            f"WARNING: {join_first(each.nodes)} {pod}: a change of an earlier run is not proven yet: {each.leader} led at {each.at}"
+            for pod, each in kept.items()
             if pod not in own
         ),
     ]

@@ -168,6 +168,15 @@ class KubeletInfo(ModuleResult):
 
 
 @dataclasses.dataclass(frozen=True)
+class MissingProof:
+    """What a Lease keeps of a change that is not proven: the nodes that were changed, and who led when."""
+
+    nodes: t.Sequence[str] = ()
+    leader: str = ""
+    at: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class LeaseResult(ModuleResult):
     """The result of C(rollout_lease). api_reachable: None where no API server was queried. missing_proofs: changes that are not proven, by component."""
 
@@ -175,7 +184,7 @@ class LeaseResult(ModuleResult):
     holder: str = ""
     taken_over_from: str = ""
     stale: bool = False
-    missing_proofs: t.Mapping[str, Mapped] = dataclasses.field(default_factory=dict)
+    missing_proofs: t.Mapping[str, MissingProof] = typed.mapping_of(MissingProof)
 
     @property
     def problem(self) -> str:

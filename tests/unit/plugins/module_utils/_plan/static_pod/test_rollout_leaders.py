@@ -8,6 +8,7 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import rollout, rollout_leaders
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.static_pod_results import StaticPodHost
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.results import MissingProof
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
     ON,
     SCHEDULER,
@@ -68,7 +69,7 @@ def test_lease_keeps_the_missing_proofs_of_a_run() -> None:
 
 
 def test_missing_proof_of_an_earlier_run_is_named() -> None:
-    kept = {SCHEDULER: {"nodes": ["cp1", "cp2"], "leader": "cp3", "at": "T"}}
+    kept = {SCHEDULER: MissingProof(["cp1", "cp2"], "cp3", "T")}
     line = f"WARNING: cp1, cp2 {SCHEDULER}: a change of an earlier run is not proven yet: cp3 led at T"
     assert rollout_leaders.missing_proof_lines(changed(cp1=None), kept) == [line]
     own = f"WARNING: cp1 {SCHEDULER}: not proven yet: cp2 leads"
