@@ -219,6 +219,12 @@ problem:
   returned: always
   type: str
   sample: "kubelet on w1 is activating (auto-restart); it logged last: panic: unrecognized feature gate: OldGate"
+sandbox_image:
+  description: >-
+    Image with which the container runtime begins every pod; V(null) when it is not known to be on the node, and when there is nothing to change.
+  returned: always
+  type: str
+  sample: registry.k8s.io/pause:3.10.1
 cluster:
   description: >-
     Identity of the node's cluster, as its kubelet sees it. A value is empty where it cannot be read, and when the task

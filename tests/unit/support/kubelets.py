@@ -110,6 +110,7 @@ def parameters(**given: t.Any) -> dict[str, t.Any]:
         "state": "present",
         "purge": False,
         "adopt": False,
+        "observation_timeout": 0,
         "force": False,
         "rehearse": True,
         "rollback": True,
