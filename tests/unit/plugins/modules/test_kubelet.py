@@ -34,6 +34,7 @@ def test_the_defaults(start: Start, calls: list[t.Any]) -> None:
         "cluster": {"ca_sha256": "", "server": "", "machine_id": ""},
         "control_plane": [],
         "problem": None,
+        "sandbox_image": None,
         "operations": [],
         "left_alone": {},
         "diff": [],
