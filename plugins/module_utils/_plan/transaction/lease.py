@@ -119,7 +119,7 @@ def parse(found: Json | None, name: str = LEASE_NAME) -> Lease:
     """Read a Lease; one that does not exist is free. Raises KubeadmError when another client made it unreadable."""
     if found is None:
         return Lease(holder="", last_holder="", duration=0.0, renewed=None, halt=None, name=name)
-    spec, annotations = found.get("spec") or {}, found["metadata"].get("annotations") or {}
+    spec, annotations = found.get("spec") or {}, _annotations_of(found)
     return Lease(
         holder=spec.get("holderIdentity") or "",
         last_holder=annotations.get(LAST_HOLDER, ""),
@@ -142,11 +142,15 @@ def _parse_halt(text: str | None, name: str) -> Halt | None:
         ) from exc
 
 
+def _annotations_of(lease: Json) -> dict[str, str]:
+    return lease["metadata"].get("annotations") or {}
+
+
 def parse_missing_proofs(found: Json | None) -> dict[str, Json]:
     """What a Lease keeps of changes that no instance which leads has proven, by component: C(nodes), C(leader), C(by) and C(at). Nothing of one that
     another client has changed, as it stops nothing."""
     try:
-        marks = json.loads(((found or {}).get("metadata") or {}).get("annotations", {}).get(MISSING_PROOFS, "{}"))
+        marks = json.loads(_annotations_of(found).get(MISSING_PROOFS, "{}")) if found else {}
     except (ValueError, TypeError, AttributeError):
         return {}
     return {name: mark for name, mark in marks.items() if isinstance(mark, dict)} if isinstance(marks, dict) else {}
@@ -312,6 +316,6 @@ def _released_body(found: Json | None, request: LeaseRequest, now: float, mark: 
 def _copy_body(found: Json | None, name: str) -> tuple[Json, Json]:
     body: Json = copy.deepcopy(found) if found else {"metadata": {"name": name, "namespace": LEASE_NAMESPACE}}
     body.update(apiVersion="coordination.k8s.io/v1", kind="Lease")
-    body["metadata"]["annotations"] = body["metadata"].get("annotations") or {}
+    body["metadata"]["annotations"] = _annotations_of(body)
     body["spec"] = body.get("spec") or {}
     return body, body["spec"]
