@@ -71,6 +71,7 @@ class Canary:
         self.acted_at: float | None = None
         self._renewed: str | None = None
         self._pod: Json = {}
+        self._sandbox_problem = ""
         self._namespace = f"/api/v1/namespaces/{planned['namespace']}"
         self._deployments = f"/apis/apps/v1/namespaces/{planned['namespace']}/deployments"
         self._selected = f"labelSelector={quote(planned['label'])}%3D{name}"
@@ -97,6 +98,7 @@ class Canary:
                 break
             found[name] = f"{problem}, after {self.clock() - began:.0f} s" if problem else ""
             if problem:
+                self._refuse_to_stop()
                 break
         return found
 
@@ -146,19 +148,16 @@ class Canary:
             self.unverified = f"{leader} leads{f' ({problem})' if problem else ', with other settings than this node'}"
 
     def _create(self) -> str:
+        node, problem = self._get(f"/api/v1/nodes/{self.planned['node']}")
+        if node is None:
+            return problem
         text = json.dumps(self.planned["objects"]).replace(NAME, self.name)
-        for entry in json.loads(text.replace(f'"{NODE_TAINTS}"', json.dumps(self._tolerations()))):
+        for entry in json.loads(text.replace(f'"{NODE_TAINTS}"', json.dumps(_tolerations(node)))):
             response = self.send("POST", entry["path"], entry["body"])
             # What exists is of an engine that was killed, or stays from look to look. Who may not make what stays has it made by others.
             if response.status not in (200, 201, 409) and not (entry["stays"] and response.status in REFUSED):
                 return self._describe(response)
         return ""
-
-    def _tolerations(self) -> list[Json]:
-        """For the taints of this node alone."""
-        node, _problem = self._get(f"/api/v1/nodes/{self.planned['node']}")
-        taints = ((node or {}).get("spec") or {}).get("taints") or []
-        return [{"key": taint["key"], "operator": "Exists", "effect": taint["effect"]} for taint in taints]
 
     def _find_pod(self) -> str:
         pods, problem = self._get(f"{self._namespace}/pods?{self._selected}")
@@ -194,18 +193,18 @@ class Canary:
         if waiting.get("reason") in _PULLS:
             self.unverified = f"its image cannot be pulled: {waiting.get('message') or waiting['reason']}"
         event = self._last_warning()
-        if event.get("reason") == _NO_SANDBOX and self.is_first:
-            self._refuse_to_stop(str(event.get("message")))
+        self._sandbox_problem = str(event.get("message")) if event.get("reason") == _NO_SANDBOX else ""
         return str(
             event.get("message") or waiting.get("message") or waiting.get("reason") or "its kubelet reports nothing"
         )
 
-    def _refuse_to_stop(self, message: str) -> None:
+    def _refuse_to_stop(self) -> None:
         """A kubelet that cannot make a pod's sandbox would not make that of the changed component, nor of the former one. One without a network still
-        starts what uses the node's own."""
-        if self.planned["must_start"] and "network" not in message:
+        starts what uses the node's own. Raises EngineError."""
+        problem = self._sandbox_problem
+        if self.is_first and self.planned["must_start"] and problem and "network" not in problem:
             raise EngineError(
-                f"the kubelet starts no pod, so it would start neither the changed component nor the former one: {message}"
+                f"the kubelet starts no pod, so it would start neither the changed component nor the former one: {problem}"
             )
 
     def _last_warning(self) -> Json:
@@ -255,7 +254,7 @@ class Canary:
         message = ""
         with contextlib.suppress(ValueError):
             message = str(json_object(response.body).get("message") or "")
-        self._is_final = response.status in (400, 405, 422)
+        self._is_final = response.status in (405, 422)
         return f"{response.problem}: {message}" if message else response.problem
 
     _STEPS: t.ClassVar[dict[str, t.Callable[[Canary], str]]] = {
@@ -269,6 +268,12 @@ class Canary:
         "endpoint": _find_endpoint,
         "delete": _delete,
     }
+
+
+def _tolerations(node: Json) -> list[Json]:
+    """For the taints of this node alone."""
+    taints = (node.get("spec") or {}).get("taints") or []
+    return [{"key": taint["key"], "operator": "Exists", "effect": taint["effect"]} for taint in taints]
 
 
 def token_of(response: ApiResponse) -> str:

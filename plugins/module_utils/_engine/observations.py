@@ -42,7 +42,7 @@ from .watcher import SIDE_BY_PHASE
 # Until then what does not work counts as slow: a component that has just been started is not yet used to its clients.
 LOSS_SECONDS = 30.0
 # An admission webhook may take as long.
-_REQUEST_SECONDS = 35.0
+_WRITE_SECONDS = 35.0
 CANARY = "canary"
 _SERVICE = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes"
 # An account that every cluster has.
@@ -250,7 +250,8 @@ class Observations:
         """What sends a request to the API server of this node."""
 
         def send(method: str, path: str, body: Json | None) -> ApiResponse:
-            return api_request(kubeconfig, path, server, method=method, body=body, timeout=_REQUEST_SECONDS)
+            timeout = PROBE_TIMEOUT if body is None else _WRITE_SECONDS
+            return api_request(kubeconfig, path, server, method=method, body=body, timeout=timeout)
 
         return send
 

@@ -38,8 +38,8 @@ LED = "the renewal of the leader's Lease"
 class FakeCluster:
     """An API server whose controllers, scheduler and kubelet act at once. Its attributes say what of it does not.
 
-    refused: by the end of the path of a request, the status and the message. statuses: of the pod's container, instead of one that is ready.
-    events: about the pod. slow: requests for the pod that find none yet. leader: who renews the Lease; empty for none.
+    refused: by the end of the path of a request, the status and the message. statuses: of the pod's container, instead of one that is ready. events: about the
+    pod. slow, slow_start: requests for the pod that find none yet, and that find none of its containers. leader: who renews the Lease; empty for none.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class FakeCluster:
         self.makes_pods = self.schedules = self.ends_pods = self.knows_tokens = self.has_endpoints = True
         self.statuses: list[Json] = [{"ready": True, "state": {"running": {}}}]
         self.events: list[Json] = []
-        self.slow = 0
+        self.slow = self.slow_start = 0
         self.leader = "cp1_1"
         self.leader_pod: Json = {}
         self.requests: list[tuple[str, str]] = []
@@ -102,6 +102,10 @@ class FakeCluster:
             return []
         if not self.makes_pods or (self.ends_pods and not {"deployments", "pods"}.intersection(self.made)):
             return []
+        if self.slow_start:
+            self.slow_start -= 1
+            if not self.slow_start:
+                self.statuses = [{"ready": True, "state": {"running": {}}}]
         condition = {"type": "PodScheduled", "message": "0/2 nodes are available"}
         status = {"containerStatuses": self.statuses, "conditions": [] if self.schedules else [condition]}
         spec = {"serviceAccountName": "canary", **({"nodeName": "cp1"} if self.schedules else {})}
@@ -256,6 +260,18 @@ def test_nothing_is_stopped_where_the_kubelet_starts_no_pod(
         assert "deployments" not in cluster.made
     else:
         assert look(cluster, side, must_start=must_start)[0][STARTED] == f"{message}, after 60 s"
+
+
+def test_a_sandbox_that_is_made_at_last_is_no_reason(cluster: FakeCluster) -> None:
+    cluster.statuses, cluster.slow_start = [], 3
+    cluster.events = [{"reason": "FailedCreatePodSandBox", "message": "failed to start shim"}]
+    assert look(cluster, "before") == (dict.fromkeys(ALL, ""), "")
+
+
+def test_nothing_is_made_where_the_node_cannot_be_read(cluster: FakeCluster) -> None:
+    cluster.refused["/nodes/cp1"] = (503, "away")
+    assert look(cluster)[0] == {CREATED: "the API server answers 503: away, after 60 s"}
+    assert not any(method == "POST" for method, _path in cluster.requests)
 
 
 # ---- a component that is elected -----------------------------------------------------------------------------------------
