@@ -131,8 +131,11 @@ options:
     default: 0
   force:
     description:
-      - Turns off three checks together. Policies that need a drained node change on one that is not drained, a directory of fragments is used
-        although it contains files that the kubelet has not read yet, and a kubelet is restarted although its files are newer than its process.
+      - Makes a change that is refused because it may lose the node or its pods. Each check that it turns off is a warning then.
+      - Policies that need a drained node change on one that is not drained, a directory of fragments is used although it contains files that the
+        kubelet has not read yet, and a kubelet is restarted although its files are newer than its process.
+      - A kubelet is restarted although a file that it needs is missing or damaged, although it would not start after the next boot of the node, as
+        with swap or kernel parameters that nothing sets again, and although it would renew its Lease too seldom for the controller manager.
     type: bool
     default: false
 seealso:
