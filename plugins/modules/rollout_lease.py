@@ -57,7 +57,7 @@ options:
   duration:
     description: Seconds from now on for which the Lease is needed, at least as long as the longest change that is made before it is renewed.
     type: int
-    default: 900
+    default: 1500
   intents:
     description:
       - Digests of the desired state of the run, one for each node or one for all, in any form.
@@ -265,7 +265,7 @@ def main() -> t.NoReturn:
             "name": {"type": "str", "default": LEASE_NAME},
             "state": {"type": "str", "choices": ["held", "released", "halted"], "default": "held"},
             "holder": {"type": "str", "required": True},
-            "duration": {"type": "int", "default": 900},  # a change with default timeouts takes 800 s at most
+            "duration": {"type": "int", "default": 1500},  # a change with default timeouts takes 1400 s at most
             "intents": {"type": "list", "elements": "str", "default": []},
             "open_transactions": {"type": "list", "elements": "str", "default": []},
             "plan_age": {"type": "int", "default": 0},

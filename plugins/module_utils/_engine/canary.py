@@ -67,7 +67,7 @@ class Canary:
         self.publish = publish
         self.unverified = ""
         self.leader: LeaderSeen | None = None
-        self._is_final = self._is_swept = False
+        self._is_final = self._is_swept = self._is_refused = False
         self.acted_at: float | None = None
         self._renewed: str | None = None
         self._pod: Json = {}
@@ -94,23 +94,33 @@ class Canary:
                 if not problem or self._is_final or self.unverified or self.clock() >= end:
                     break
                 self.sleep(POLL_SECONDS)
+            if problem:
+                self._refuse_to_stop()
+                self.unverified = self.unverified or self._others_problem(problem)
             if self.unverified:
                 break
             found[name] = f"{problem}, after {self.clock() - began:.0f} s" if problem else ""
             if problem:
-                self._refuse_to_stop()
                 break
         return found
 
-    def _sweep(self) -> None:
-        """Delete what is made here, once, and what former looks of this component have left on this node. It may fail: the next look does it again."""
+    def _others_problem(self, problem: str) -> str:
+        """The problem, where the component is not to blame: a policy or a quota refuses the objects, or the API server does not answer any more. For those
+        an API server is responsible itself. Empty otherwise."""
+        if self.planned["answers_for_api"]:
+            return ""
+        node, away = self._get(f"/api/v1/nodes/{self.planned['node']}")
+        return away if node is None else problem if self._is_refused else ""
+
+    def _sweep(self) -> str:
+        """Delete what is made here, and what former looks of this component have left on this node. Returns why that does not work yet."""
         if self._is_swept:
-            return
-        self._is_swept = True
-        for path in self.planned["collections"]:
-            self.send(
-                "DELETE", f"{path}?labelSelector={quote(self.planned['sweep'])}&propagationPolicy=Background", None
-            )
+            return ""
+        selected = f"labelSelector={quote(self.planned['sweep'])}&propagationPolicy=Background"
+        responses = [self.send("DELETE", f"{path}?{selected}", None) for path in self.planned["collections"]]
+        problem = next(filter(None, map(self._describe, responses)), "")
+        self._is_swept = not problem
+        return problem
 
     # -- the steps: why it does not work yet, empty when it does ---------------------------------------------------------
 
@@ -156,14 +166,19 @@ class Canary:
             response = self.send("POST", entry["path"], entry["body"])
             # What exists is of an engine that was killed, or stays from look to look. Who may not make what stays has it made by others.
             if response.status not in (200, 201, 409) and not (entry["stays"] and response.status in REFUSED):
+                self._is_refused = response.status is not None
                 return self._describe(response)
+        self._is_refused = False
         return ""
 
     def _find_pod(self) -> str:
         pods, problem = self._get(f"{self._namespace}/pods?{self._selected}")
         items = (pods or {}).get("items") or []
         if not items:
-            return problem or self._why_no_pod() or "none was made"
+            refusal = self._why_no_pod()
+            self._is_refused = bool(refusal)
+            return problem or refusal or "none was made"
+        self._is_refused = False
         self._pod = items[0]
         self.acted_at = self.clock() if self.acted_at is None else self.acted_at
         return ""
@@ -186,10 +201,13 @@ class Canary:
         problem = self._find_pod()
         if problem:
             return problem
-        statuses = (self._pod.get("status") or {}).get("containerStatuses") or []
-        if statuses and all(status.get("ready") for status in statuses):
+        status = self._pod.get("status") or {}
+        if status.get("phase") == "Failed":
+            self.unverified = f"its kubelet does not admit the pod: {status.get('message') or status.get('reason')}"
+        statuses = status.get("containerStatuses") or []
+        if statuses and all(each.get("ready") for each in statuses):
             return ""
-        waiting: Json = next((status["state"]["waiting"] for status in statuses if "waiting" in status["state"]), {})
+        waiting: Json = next((each["state"]["waiting"] for each in statuses if "waiting" in each["state"]), {})
         if waiting.get("reason") in _PULLS:
             self.unverified = f"its image cannot be pulled: {waiting.get('message') or waiting['reason']}"
         event = self._last_warning()
@@ -234,9 +252,9 @@ class Canary:
         return "" if any(each.get("addresses") for each in endpoints) else problem or "no EndpointSlice has it"
 
     def _delete(self) -> str:
-        self._sweep()
+        failure = self._sweep()
         pods, problem = self._get(f"{self._namespace}/pods?{self._selected}")
-        return problem or ("it is still there" if (pods or {}).get("items") else "")
+        return failure or problem or ("it is still there" if (pods or {}).get("items") else "")
 
     # -- requests ------------------------------------------------------------------------------------------------------
 

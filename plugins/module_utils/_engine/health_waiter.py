@@ -57,9 +57,14 @@ class HealthWaiter:
         # When the former instance was first seen to have ended.
         self._ended_at: float | None = None
 
-    def observe_before(self) -> Observation:
-        """The component before the change. One failed probe of a busy node does not mean that it is not healthy."""
+    def observe_now(self) -> Observation:
+        """The component as it is. One failed probe of a busy node does not mean that it is not healthy."""
         return retry_until(lambda seen: seen.healthy, self.watcher.observe, self.clock, self.sleep)
+
+    def check_again(self) -> tuple[str | None, Observation]:
+        """Why an instance that was healthy is not any more (None: it is), and the last observation."""
+        observation = self.observe_now()
+        return None if observation.healthy else self._unhealthy_again(observation), observation
 
     def wait_until_healthy(self) -> tuple[str | None, Observation]:
         """Watch until the expected instance was healthy for min_ready_seconds without a break.

@@ -100,6 +100,11 @@ class Observations:
         """Record what is no part of the proof, because it does not work and did not before the change either."""
         for name, problem in self._failing(self._planned(), worked=False):
             add_unverified(self.journal, f"whether it works: {name} did not before the change either ({problem})")
+        for each in self._planned():
+            tried = self._before().get(each["kind"], {})
+            untried = [step["name"] for step in each.get("steps", ()) if step["name"] not in tried]
+            if untried:
+                add_unverified(self.journal, f"whether it works: not tried before the change: {', '.join(untried)}")
 
     def complete(self, proof: Json | None) -> Json | None:
         """A proof with what worked before, and so was demanded, and who led then. What works under another leader than a changed one proves nothing."""
@@ -180,18 +185,25 @@ class Observations:
             return {}
 
     def _observe_peers(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
-        """Pods reach every address of the Service kubernetes, and whichever server issues a token, the others accept it: a pod has one of any of them."""
-        kubeconfig, own = planned["kubeconfig"], planned[side]["server"]
+        """Pods reach the address that this server has in the Service kubernetes, and whichever server issues a token, the others accept it: a pod has
+        one of any of them. Another server that is away, or issues none, has a problem of its own."""
+        kubeconfig, own, host = planned["kubeconfig"], planned[side]["server"], planned[side]["advertised"]
+        silent = _request_problem(host, own["port"])
+        problems = {"its address in the Service kubernetes": f"{host}: {silent}" if silent else ""}
         found = api_request(kubeconfig, _SERVICE, own)
-        servers = _servers_of(found.body) if found.status == 200 else []
-        silent = [url_of(each) for each in servers if _request_problem(each["host"], each["port"])]
-        problem = found.problem if found.status != 200 else "" if servers else "it has no address"
-        problems = {"the Service kubernetes": f"{', '.join(silent)} does not answer" if silent else problem}
-        for each in servers:
-            if each["host"] != own["host"] and url_of(each) not in silent:
+        for each in _servers_of(found.body) if found.status == 200 else []:
+            if each["host"] not in (own["host"], host):
                 name = f"the API server {each['host']}"
-                problems[f"a token that {name} issues"] = _foreign_token_problem(kubeconfig, each, own)
-                problems[f"its token at {name}"] = _foreign_token_problem(kubeconfig, own, each)
+                pairs = {f"a token that {name} issues": (each, own), f"its token at {name}": (own, each)}
+                problems.update(
+                    {
+                        text: "" if is_accepted else "it is refused"
+                        for text, (issuer, other) in pairs.items()
+                        if (is_accepted := _is_token_accepted(kubeconfig, issuer, other)) is not None
+                    }
+                )
+        for name in set(worked or ()) - set(problems):
+            add_unverified(self.journal, f"whether it works: {name}: another API server does not do its part")
         return problems
 
     def _observe_versions(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
@@ -276,11 +288,11 @@ def _request_problem(host: str, port: int) -> str:
     return ""
 
 
-def _foreign_token_problem(kubeconfig: str, issuer: Address, other: Address) -> str:
-    """Why a server does not accept a token that another one issues now; empty when it does."""
-    response = api_request(kubeconfig, f"{_DEFAULT_ACCOUNT}/token", issuer, method="POST", body=TOKEN_REQUEST)
-    token = token_of(response)
-    return token_problem(kubeconfig, other, token) if token else response.problem
+def _is_token_accepted(kubeconfig: str, issuer: Address, other: Address) -> bool | None:
+    """Whether a server accepts a token that another one issues now; None where one of them does not do its part."""
+    token = token_of(api_request(kubeconfig, f"{_DEFAULT_ACCOUNT}/token", issuer, method="POST", body=TOKEN_REQUEST))
+    problem = token_problem(kubeconfig, other, token) if token else ""
+    return None if not token or (problem and "401" not in problem) else not problem
 
 
 def _servers_of(body: bytes) -> list[Address]:

@@ -147,7 +147,7 @@ class Engine:
     def _prepare(self) -> None:
         """Record what runs before anything changes: what a failed change must come back to."""
         try:
-            observation = self.waiter.observe_before()
+            observation = self.waiter.observe_now()
             before: PreviousState = {
                 "healthy": observation.healthy,
                 "running": observation.process is not None,
@@ -185,6 +185,8 @@ class Engine:
     def _wait(self) -> None:
         failure, observation = self.waiter.wait_until_healthy()
         failure = failure or self._verify_change() or self.files.describe_edit()
+        if failure is None:  # what is observed takes minutes
+            failure, observation = self.waiter.check_again()
         timeout = self.journal.get("confirm_timeout")
         if failure is not None:
             self._fail(failure, observation)

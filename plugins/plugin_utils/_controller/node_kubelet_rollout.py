@@ -165,6 +165,8 @@ class NodeKubeletRollout(KubeletAdmission):
         result = self._end_transaction(change, verification.losses) if observation.is_observed(change) else {}
         concluded = change.with_values(**result)
         reason = concluded.reason if concluded.failed else verification.problem
+        if verification.losses and not concluded.failed:  # the node had given up waiting before
+            reason = f"The kubelet of {own.plan.node} was changed, and {verification.losses}. {kubelets.HALT}"
         return Conclusion(failed=bool(reason), msg=reason, result=result)
 
     def _end_transaction(self, change: ChangeResult, losses: str) -> Json:

@@ -118,9 +118,17 @@ def static_pod_journal(
             instance["server"] = static_pods.server_address(manifest)
         watch["credentials"], watch["mirror"] = clients.credentials(), clients.mirror(pod.log_prefix)
         watch["unverified"] = clients.unverified()
-        watch["observations"] = planned_observations.of_api_server(before["server"], after["server"], clients.admin)
+        former, planned = map(_addresses_of, (plan.before, plan.after))
+        watch["observations"] = planned_observations.of_api_server(former, planned, clients.admin)
     planned_canary.add_canary(watch, planned_canary.plan_canary(pod, plan, params, clients.node, clients.admin))
     return journal
+
+
+def _addresses_of(manifest: Manifest) -> dict[str, t.Any]:
+    return {
+        "server": static_pods.server_address(manifest),
+        "advertised": static_pods.advertised_address(manifest)["host"],
+    }
 
 
 def _version_of(pod: StaticPod, manifest: Manifest) -> StoredVersion | None:

@@ -13,10 +13,12 @@ import time
 import typing as t
 
 from ..._engine import program
+from ..._engine.canary import SECONDS_BEFORE
 from ..._engine.engine_errors import LockBusy
 from ..._engine.files import LOCK, Json, locked, make_directory, read_bytes, sync_directory, write_atomically
 from ..._engine.health_waiter import RESTART_GRACE, RESTORE_TIMEOUT
-from ..._engine.journal import PREPARED, Journal, copies_of, remove_journal, save_journal
+from ..._engine.journal import PREPARED, Journal, PlannedObservation, copies_of, remove_journal, save_journal
+from ..._engine.observations import LOSS_SECONDS
 from ..._plan.common.errors import Busy, KubeadmError
 from ..._plan.common.identifiers import is_pod_name
 from . import disk_space, lock_holder
@@ -191,7 +193,13 @@ def longest_seconds(journal: Journal) -> int:
     wait, ready = int(journal["wait_timeout"]), int(journal["min_ready_seconds"])
     restore = max(wait, RESTORE_TIMEOUT) + RESTART_GRACE
     awaited = (journal.get("confirm_timeout") or 0) + (journal.get("observation_timeout") or 0)
-    return wait + restore + 2 * ready + int(awaited)
+    return wait + restore + 2 * ready + int(awaited) + _longest_observations(journal["watch"].get("observations", ()))
+
+
+def _longest_observations(planned: t.Iterable[PlannedObservation]) -> int:
+    """Seconds for what is observed before the change, behind it, and behind a restore. Only a canary has seconds of its own."""
+    canaries = [each["seconds"] for each in planned if "seconds" in each]
+    return int(2 * LOSS_SECONDS + sum(SECONDS_BEFORE + 2 * seconds for seconds in canaries))
 
 
 def _busy_node_message() -> str:

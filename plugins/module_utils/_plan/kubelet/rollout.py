@@ -63,8 +63,8 @@ _RESULT_KEYS = (
 LEASE = "nodecraft-kubeadm-kubelets"
 Json = dict[str, t.Any]
 
-# What a turn takes besides the waits that variables bound: the rehearsal, the restart, and a rollback.
-_TURN_SECONDS = 180
+# What a turn takes besides the waits that variables bound: the rehearsal, the restart, a rollback, and the canaries.
+_TURN_SECONDS = 330
 # After this part of that time a turn renews the Lease; before, none has to.
 _RENEWED_AFTER = 0.5
 # What is not verified of each host when the API has no data.

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import typing as t
 
 Json = dict[str, t.Any]
@@ -20,6 +21,7 @@ _EXPLANATION = {
     "nodecraft.kubeadm/description": "Made by nodecraft.kubeadm before and after a change, to see that the cluster works; it may be deleted."
 }
 _UID = 65534
+_LONGEST_LABEL = 63
 _AMOUNTS = {"cpu": "10m", "memory": "16Mi"}
 
 
@@ -40,8 +42,10 @@ class Canary:
         return {**_OWNER, LABEL: self.name, COMPONENT_LABEL: self.component_of_node()}
 
     def component_of_node(self) -> str:
-        """The value of COMPONENT_LABEL, of which Kubernetes takes 63 characters."""
-        return f"{self.component}.{self.node}"[:63].rstrip(".-_")
+        """The value of COMPONENT_LABEL; of a long name the end gives way to a digest."""
+        whole = f"{self.component}.{self.node}"
+        digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
+        return whole if len(whole) <= _LONGEST_LABEL else f"{whole[: _LONGEST_LABEL - 9].rstrip('.-_')}.{digest}"
 
     def pod(self) -> Json:
         """The pod, as C(metadata) and C(spec)."""

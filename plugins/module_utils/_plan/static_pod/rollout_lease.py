@@ -26,6 +26,8 @@ _DIGEST_CHARACTERS = 16
 _TURN_SECONDS = 60
 _CHANGE_SECONDS = 180
 _ROLLBACK_SECONDS = 300
+# Of what is observed besides a canary, and of the one before the change.
+_OBSERVATION_SECONDS = 90
 # What it takes to verify a new kubeadm-config on all control planes at once, and to write it.
 _PERSIST_SECONDS = 300
 
@@ -56,6 +58,8 @@ def turn_seconds(host: StaticPodHost) -> int:
         + 2 * settings.min_ready_seconds
         + (settings.confirm_timeout if settings.confirm else 0)
         + _CHANGE_SECONDS
+        # What works is observed behind the change, and again behind its rollback.
+        + 2 * (settings.wait_timeout + _OBSERVATION_SECONDS)
     )
     return _TURN_SECONDS + len(rollout.pods_in_order(host)) * each
 

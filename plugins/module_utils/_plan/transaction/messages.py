@@ -78,8 +78,8 @@ class Transaction:
 
     @property
     def lost(self) -> str:
-        """What worked before the change and did not behind it, so that it was rolled back; empty for every other outcome."""
-        is_lost = self.outcome == ROLLED_BACK and self.reason.startswith(LOST)
+        """What worked before the change and did not behind it, so that it was rolled back, well or not; empty for every other outcome."""
+        is_lost = self.outcome in (ROLLED_BACK, ALARM) and self.reason.startswith(LOST)
         return self.reason.removeprefix(LOST) if is_lost else ""
 
     @property

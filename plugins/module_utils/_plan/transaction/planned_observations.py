@@ -42,11 +42,12 @@ def _name_servers(field: _Field) -> dict[str, t.Any]:
 
 
 def of_api_server(before: _Json, after: _Json, kubeconfig: str) -> list[dict[str, t.Any]]:
-    """That it accepts a token that a pod of its node has, and those that others issue, serves every stable version of the API, and that the Service
-    kubernetes has addresses that answer. before, after: its own address. kubeconfig: of its
-    administrator."""
-    servers = {"before": {"server": before}, "after": {"server": after}, "kubeconfig": kubeconfig}
-    return [{**servers, "kind": kind} for kind in ("tokens", "versions", "peers")]
+    """That it accepts a token that a pod of its node has, and those that others issue, serves every stable version of the API, and answers at the address
+    that it has in the Service kubernetes. before, after: its own address as C(server), and that one as C(advertised). kubeconfig: of its administrator."""
+    return [
+        {"kind": kind, "before": before, "after": after, "kubeconfig": kubeconfig}
+        for kind in ("tokens", "versions", "peers")
+    ]
 
 
 # What is done with a canary, in this order: the step of the engine, its name in messages, and its seconds, where it waits for no controller.
@@ -110,5 +111,6 @@ def _canary(
         "sweep": f"{COMPONENT_LABEL}={canary.component_of_node()}",
         "collections": [canary.collection(kind) for kind in kinds],
         "objects": objects,
+        "answers_for_api": canary.component == "kube-apiserver",
         "steps": [{"step": step, "name": name, "seconds": seconds} for step, name, seconds in steps],
     }

@@ -48,7 +48,9 @@ class FakeCluster:
         self.makes_pods = self.schedules = self.ends_pods = self.knows_tokens = self.has_endpoints = True
         self.statuses: list[Json] = [{"ready": True, "state": {"running": {}}}]
         self.events: list[Json] = []
-        self.slow = self.slow_start = 0
+        self.slow = self.slow_start = self.failing_deletions = 0
+        self.failed = ""
+        self.on_log: t.Callable[[], None] = lambda: None
         self.leader = "cp1_1"
         self.leader_pod: Json = {}
         self.requests: list[tuple[str, str]] = []
@@ -58,6 +60,8 @@ class FakeCluster:
 
     def request(self, method: str, path: str, body: Json | None) -> ApiResponse:
         self.requests.append((method, path))
+        if path.endswith("/log"):
+            self.on_log()
         for end, (status, message) in self.refused.items():
             if path.partition("?")[0].endswith(end):
                 return self._response(status, {"message": message})
@@ -70,6 +74,9 @@ class FakeCluster:
     def _respond(self, method: str, path: str, body: Json) -> tuple[int, Json]:
         place = path.partition("?")[0]
         last = place.rpartition("/")[2]
+        if method == "DELETE" and self.failing_deletions:
+            self.failing_deletions -= 1
+            return 429, {"message": "later"}
         if method == "DELETE":
             self.made = {kind: made for kind, made in self.made.items() if kind in ("namespaces", "serviceaccounts")}
             return 200, {}
@@ -107,7 +114,12 @@ class FakeCluster:
             if not self.slow_start:
                 self.statuses = [{"ready": True, "state": {"running": {}}}]
         condition = {"type": "PodScheduled", "message": "0/2 nodes are available"}
-        status = {"containerStatuses": self.statuses, "conditions": [] if self.schedules else [condition]}
+        status = {
+            "phase": "Failed" if self.failed else "Running",
+            "message": self.failed,
+            "containerStatuses": self.statuses,
+            "conditions": [] if self.schedules else [condition],
+        }
         spec = {"serviceAccountName": "canary", **({"nodeName": "cp1"} if self.schedules else {})}
         return [{"metadata": {"name": "x-1"}, "spec": spec, "status": status}]
 
@@ -121,27 +133,31 @@ def fixture_cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     return cluster
 
 
-def planned(*, lease: str = "", must_start: bool = True) -> Json:
+def planned(*, lease: str = "", must_start: bool = True, component: str = "kube-scheduler") -> Json:
     side = {"server": {"scheme": "https", "host": "10.0.0.11", "port": 6443}, "lease": lease}
     sides = {
         "before": {**side, "has": ["--v=1"], "lacks": ["--v=2"]},
         "after": {**side, "has": ["--v=2"], "lacks": ["--v=1"]},
     }
-    workload = planned_canary.Canary(
-        "canaries", "registry.k8s.io/pause:3.10", "cp1", "kube-scheduler", NODE_TAINTS, NAME
-    )
+    workload = planned_canary.Canary("canaries", "registry.k8s.io/pause:3.10", "cp1", component, NODE_TAINTS, NAME)
     return planned_observations.of_canary(
         workload, sides, "/admin.conf", seconds=60, must_start=must_start, is_elected=bool(lease)
     )
 
 
 def look(
-    cluster: FakeCluster, side: Side = "after", *, lease: str = "", must_start: bool = True, clock: Clock | None = None
+    cluster: FakeCluster,
+    side: Side = "after",
+    *,
+    lease: str = "",
+    must_start: bool = True,
+    clock: Clock | None = None,
+    component: str = "kube-scheduler",
 ) -> tuple[Json, str]:
     """What a look finds, and what it does not show."""
     clock = clock or Clock()
     made = Canary(
-        planned(lease=lease, must_start=must_start),
+        planned(lease=lease, must_start=must_start, component=component),
         side,
         "kube-scheduler-abcdef-after",
         send=cluster.request,
@@ -229,9 +245,47 @@ def test_what_does_not_work_is_named_with_its_reason(
 ) -> None:
     for name, value in lost.items():
         setattr(cluster, name, value)
-    found, unverified = look(cluster)
+    found, unverified = look(cluster, component="kube-apiserver")
     assert found == {**dict.fromkeys(ALL[: ALL.index(step)], ""), step: problem}
     assert unverified == ""
+    assert "deployments" not in cluster.made
+
+
+@pytest.mark.parametrize(
+    ("refused", "conditions", "tried", "why"),
+    [
+        ({"/services": (403, "webhook denied")}, [], (), "the API server answers 403: webhook denied"),
+        ({}, [{"type": "ReplicaFailure", "message": "exceeded quota"}], (CREATED,), "exceeded quota"),
+    ],
+)
+def test_what_others_refuse_is_no_problem_of_a_component_that_does_not_answer_for_it(
+    cluster: FakeCluster,
+    refused: dict[str, tuple[int, str]],
+    conditions: list[Json],
+    tried: tuple[str, ...],
+    why: str,
+) -> None:
+    cluster.refused, cluster.conditions, cluster.makes_pods = refused, conditions, False
+    assert look(cluster) == (dict.fromkeys(tried, ""), why)
+
+
+def test_an_api_server_that_is_away_in_the_end_shows_nothing_of_others(cluster: FakeCluster) -> None:
+    cluster.refused = {"/log": (502, "away")}
+    assert look(cluster)[0][LOG] == "the API server answers 502: away, after 30 s"
+    cluster.on_log = lambda: cluster.refused.update({"/nodes/cp1": (503, "shutting down")})
+    assert look(cluster) == (dict.fromkeys(ALL[:4], ""), "the API server answers 503: shutting down")
+
+
+def test_a_pod_that_its_kubelet_does_not_admit_shows_nothing(cluster: FakeCluster) -> None:
+    cluster.statuses, cluster.failed = [], "OutOfpods"
+    clock = Clock()
+    assert look(cluster, clock=clock) == (dict.fromkeys(ALL[:3], ""), "its kubelet does not admit the pod: OutOfpods")
+    assert clock.now < 1010
+
+
+def test_a_deletion_that_fails_once_is_tried_again(cluster: FakeCluster) -> None:
+    cluster.failing_deletions = 2
+    assert look(cluster) == (dict.fromkeys(ALL, ""), "")
     assert "deployments" not in cluster.made
 
 
@@ -270,7 +324,7 @@ def test_a_sandbox_that_is_made_at_last_is_no_reason(cluster: FakeCluster) -> No
 
 def test_nothing_is_made_where_the_node_cannot_be_read(cluster: FakeCluster) -> None:
     cluster.refused["/nodes/cp1"] = (503, "away")
-    assert look(cluster)[0] == {CREATED: "the API server answers 503: away, after 60 s"}
+    assert look(cluster) == ({}, "the API server answers 503: away")
     assert not any(method == "POST" for method, _path in cluster.requests)
 
 

@@ -46,8 +46,8 @@ def test_a_healthy_change_is_committed_with_one_restart(unit: FakeUnit) -> None:
     assert result["proof"]["arguments"] == ["/usr/bin/kubelet", "--v=2"]
     assert result["proof"]["probes"][1] == "its Node is ready"
     assert result["proof"]["unverified"] == []
-    # One look tells whose log is verified, and who listens at the health port.
-    assert [call.partition(" ")[0] for call in unit.calls[-2:]] == ["systemctl", "journalctl"]
+    # One look tells whose log is verified, and who listens at the health port; another one, that it still runs.
+    assert [call.partition(" ")[0] for call in unit.calls[-3:]] == ["systemctl", "journalctl", "systemctl"]
     assert result["outage_seconds"] == pytest.approx(1.0, abs=0.5)
     assert result["restart_seconds"] == pytest.approx(2.0, abs=1.3)
 

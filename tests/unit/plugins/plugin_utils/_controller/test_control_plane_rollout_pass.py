@@ -188,7 +188,7 @@ def test_texts_are_taken_for_what_they_state() -> None:
     found = run(None, variables=texts)
     arguments = found.play.calls("rollout_lease")[0].arguments
     assert (arguments["takeover"], arguments["resume"], arguments["wait_timeout"]) == (True, True, 3)
-    assert arguments["duration"] == 60 + 3 + 400 + 400 + 20 + 50 + 180
+    assert arguments["duration"] == 60 + 3 + 400 + 400 + 20 + 50 + 180 + 2 * (400 + 90)
     other = run(None, variables={**texts, "control_plane_purge": "yes"})
     assert other.play.calls("rollout_lease")[0].arguments["intents"] != arguments["intents"]
 

@@ -27,7 +27,7 @@ SETTINGS = {
     "node_kubelet_check_api": False,
 }
 ACQUIRED: Json = {"stale": False}
-TURN_SECONDS = 214
+TURN_SECONDS = 364
 
 
 class FakePass:

@@ -25,7 +25,7 @@ def test_a_run_that_restarts_kubelets_holds_its_own_lease() -> None:
     assert acquired["name"] == released["name"] == "nodecraft-kubeadm-kubelets"
     assert acquired["holder"] == released["holder"]
     # One turn and a half, with the waits of the defaults.
-    assert acquired["duration"] == 1.5 * (600 + 2 * (300 + 10) + 120 + 180)
+    assert acquired["duration"] == 1.5 * (600 + 2 * (300 + 10) + 120 + 330)
     assert (acquired["takeover"], acquired["wait_timeout"], acquired["open_transactions"]) == (False, 600, [])
 
 

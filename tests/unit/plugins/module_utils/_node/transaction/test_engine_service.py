@@ -493,6 +493,15 @@ def test_what_a_journal_reports_of_a_confirmation(master: FakeNode, run: FakeRun
     assert longest["yes"] == longest["no"] + 77
 
 
+def test_a_transaction_takes_as_long_as_what_it_observes(master: FakeNode) -> None:
+    journal = master.prepare()
+    longest = [engine_service.longest_seconds(journal)]
+    for observations in ([{"kind": "tokens"}], [{"kind": "tokens"}, {"kind": "canary", "seconds": 300}]):
+        journal["watch"]["observations"] = observations
+        longest.append(engine_service.longest_seconds(journal))
+    assert [longest[1] - longest[0], longest[2] - longest[0]] == [0, 30 + 2 * 300]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

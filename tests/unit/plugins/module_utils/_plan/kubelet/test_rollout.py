@@ -238,12 +238,12 @@ def test_what_device_plugins_offer() -> None:
 
 
 def test_how_the_lease_is_held_and_released() -> None:
-    assert rollout.turn_seconds(SETTINGS) == 5 + 2 * 11 + 7 + 180
+    assert rollout.turn_seconds(SETTINGS) == 5 + 2 * 11 + 7 + 330
     assert rollout.lease_request("me", {"ca_sha256": "a"}, SETTINGS, plan_age=3) == {
         "name": "nodecraft-kubeadm-kubelets",
         "state": "held",
         "holder": "me",
-        "duration": 321,
+        "duration": 546,
         "plan_age": 3,
         "cluster": {"ca_sha256": "a"},
     }
@@ -308,7 +308,7 @@ def test_when_the_lease_was_renewed() -> None:
     assert rollout.lease_renewed_at(lease, before) == 7.0
 
 
-@pytest.mark.parametrize(("now", "renews"), [(100.0, False), (206.9, False), (207.0, True)])
+@pytest.mark.parametrize(("now", "renews"), [(100.0, False), (281.9, False), (282.0, True)])
 def test_the_lease_is_renewed_while_it_lasts_for_a_turn(now: float, renews: bool) -> None:
     assert rollout.must_renew(100.0, SETTINGS, now) is renews
 

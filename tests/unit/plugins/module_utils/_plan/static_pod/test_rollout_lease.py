@@ -54,11 +54,11 @@ def lease(result: Json) -> LeaseResult:
 @pytest.mark.parametrize(
     ("settings", "seconds"),
     [
-        ({}, 60 + 600 + 300 + 300 + 2 * 10 + 0 + 180),
-        ({"wait_timeout": 400}, 60 + 600 + 400 + 400 + 2 * 10 + 0 + 180),
-        ({"wait_timeout": 100}, 60 + 600 + 100 + 300 + 2 * 10 + 0 + 180),
-        ({"confirm": True, "lock_timeout": 3}, 60 + 3 + 300 + 300 + 2 * 10 + 60 + 180),
-        ({"min_ready_seconds": 0}, 60 + 600 + 300 + 300 + 180),
+        ({}, 60 + 600 + 300 + 300 + 2 * 10 + 0 + 180 + 2 * (300 + 90)),
+        ({"wait_timeout": 400}, 60 + 600 + 400 + 400 + 2 * 10 + 0 + 180 + 2 * (400 + 90)),
+        ({"wait_timeout": 100}, 60 + 600 + 100 + 300 + 2 * 10 + 0 + 180 + 2 * (100 + 90)),
+        ({"confirm": True, "lock_timeout": 3}, 60 + 3 + 300 + 300 + 2 * 10 + 60 + 180 + 2 * (300 + 90)),
+        ({"min_ready_seconds": 0}, 60 + 600 + 300 + 300 + 180 + 2 * (300 + 90)),
     ],
 )
 def test_a_turn_takes_all_its_waits_at_most(settings: Json, seconds: int) -> None:
@@ -67,7 +67,7 @@ def test_a_turn_takes_all_its_waits_at_most(settings: Json, seconds: int) -> Non
 
 def test_a_turn_takes_longer_with_each_static_pod() -> None:
     both = host("cp1", {ETCD: pod(ON), API_SERVER: pod(ON)})
-    assert rollout_lease.turn_seconds(results(both)) == 60 + 2 * (600 + 300 + 300 + 20 + 180)
+    assert rollout_lease.turn_seconds(results(both)) == 60 + 2 * (600 + 300 + 300 + 20 + 180 + 2 * (300 + 90))
 
 
 def test_what_is_requested_has_a_short_digest() -> None:
