@@ -419,9 +419,9 @@ transaction:
         C(feature_gates) as the process itself reports them; V(null) when there are none, or they could not be read. C(unverified) lists what could
         not be verified, each entry with the reason.
         C(observed) lists what the component is for that worked before the change and after it. C(leader), of kube-controller-manager and
-        kube-scheduler, is the C(node) that led then, C(is_own), whether that is this one, and C(is_changed), whether it has the same settings, without
-        which nothing is proven yet; V(null) where that was not observed. C(acting_seconds) is the time from the first failed probe until a Deployment
-        had its pod, which includes O(min_ready_seconds). Of an API server also
+        kube-scheduler, is the C(node) that led then, C(is_own), whether that is this one, C(is_changed), whether it has the same settings, and
+        C(is_proof), whether all worked under it, without which nothing is proven yet; V(null) where that was not observed. C(acting_seconds) is the
+        time from the first failed probe until a Deployment had its pod, which includes O(min_ready_seconds). Of an API server also
         C(clients), the kubeconfigs of this node with the status of each answer, and C(config_hash) of the mirror pod. Of
         etcd also C(etcd), with the C(revision) of a write through this member, the C(members) that have reached it, those that are
         C(unreachable), and the C(alarms).

@@ -301,8 +301,8 @@ _JOURNAL = {
         "a restore waits for a disk to get well",
         (
             (
-                "if self.clock() >= start + _WRITE_TIMEOUTS.get(exc.errno or 0, RESTORE_TIMEOUT):",
-                "if self.clock() >= start:",
+                "if open_journal.clock() >= start + _WRITE_TIMEOUTS.get(exc.errno or 0, RESTORE_TIMEOUT):",
+                "if open_journal.clock() >= start:",
             ),
             (
                 "limit = self.clock() + seconds\n        while True:\n            try:\n                save_journal(",

@@ -79,7 +79,10 @@ class Canary:
     def observe(self, seconds: float) -> dict[str, str]:
         """Each step that was made, with its problem; empty where it works. What comes behind a problem is not tried. seconds: for all of them."""
         try:
-            return self._follow(self.clock() + seconds)
+            found = self._follow(self.clock() + seconds)
+            if self.leader:
+                self.leader["is_proof"] = self.leader["is_changed"] and not self.unverified and not any(found.values())
+            return found
         finally:
             self._sweep()
 
@@ -144,7 +147,7 @@ class Canary:
     def _read_leader(self, leader: str) -> None:
         """What works shows nothing of this component where one leads that is not set as it is."""
         if leader in (os.uname().nodename, self.planned["node"]):
-            self.leader = {"node": self.planned["node"], "is_own": True, "is_changed": True}
+            self.leader = {"node": self.planned["node"], "is_own": True, "is_changed": True, "is_proof": False}
             return
         pod, problem = self._get(f"/api/v1/namespaces/kube-system/pods/{self.planned['component']}-{leader}")
         containers = ((pod or {}).get("spec") or {}).get("containers") or []
@@ -153,7 +156,7 @@ class Canary:
         set_there |= {f"{name}={value}" for name, value in annotations.items()}
         has, lacks = set(self.settings["has"]), set(self.settings["lacks"])
         is_changed = bool(has or lacks) and has <= set_there and not lacks & set_there
-        self.leader = {"node": leader, "is_own": False, "is_changed": is_changed}
+        self.leader = {"node": leader, "is_own": False, "is_changed": is_changed, "is_proof": False}
         if not is_changed:
             self.unverified = f"{leader} leads{f' ({problem})' if problem else ', with other settings than this node'}"
 

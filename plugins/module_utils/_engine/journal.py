@@ -50,7 +50,7 @@ COMMITTED, ROLLED_BACK, ABORTED, UNHEALTHY, ALARM = "committed", "rolled_back", 
 LOST = "what worked before does not: "  # how the reason of a rollback begins that only the use of a component has shown
 STATIC_POD, SYSTEMD_UNIT = "static_pod", "systemd_unit"
 
-# Files: with the id of a transaction that was confirmed; with what the run has observed of one, as C(id) and C(losses), empty for none.
+# Files: the id of a transaction that was confirmed; what the run has observed of one, as C(id) and C(losses), empty for none.
 CONFIRMED, OBSERVED = "confirmed", "observed"
 KEEP_HISTORY = 10
 
@@ -331,12 +331,12 @@ class RestartMarker(KubeletReports):
 
 
 class LeaderSeen(t.TypedDict):
-    """Who held the Lease of an elected component when a canary was made. is_own: whether that is this node. is_changed: whether it has the settings that
-    this node had then."""
+    """Who held a Lease when a canary was made. is_own: this node. is_changed: with this node's settings. is_proof: and all worked under it."""
 
     node: str
     is_own: bool
     is_changed: bool
+    is_proof: bool
 
 
 class Result(t.TypedDict):

@@ -113,7 +113,7 @@ class Observations:
             name
             for kind, problems in self._before().items()
             for name, problem in problems.items()
-            if not problem and (kind != CANARY or not leader or leader["is_changed"])
+            if not problem and (kind != CANARY or not leader or leader["is_proof"])
         ]
         times = self.journal["times"]
         seconds = round(times["acting"] - times["down"], 1) if {"acting", "down"} <= set(times) else None

@@ -33,12 +33,12 @@ def _committed(host: StaticPodHost) -> t.Iterator[ChangeResult]:
 
 
 def _with_proof(hosts: Hosts[StaticPodHost]) -> set[str]:
-    """The components of which a changed instance has led behind a change of this run."""
+    """The components of which a changed instance has led behind a change of this run, and all worked."""
     return {
         change.item.name
         for host in hosts.values()
         for change in _committed(host)
-        if change.transaction and change.transaction.leader and change.transaction.leader.is_changed
+        if change.transaction and change.transaction.leader and change.transaction.leader.is_proof
     }
 
 

@@ -30,11 +30,13 @@ _ENDINGS = {
 
 @dataclasses.dataclass(frozen=True)
 class Leader:
-    """Who led an elected component behind a change of it. is_own: whether that is this node. is_changed: whether it has the same settings."""
+    """Who led an elected component behind a change of it. is_own: whether that is this node. is_changed: whether it has the same settings. is_proof: whether
+    all of a canary worked under it, too."""
 
     node: str = ""
     is_own: bool = False
     is_changed: bool = False
+    is_proof: bool = False
 
     @property
     def unverified(self) -> str:

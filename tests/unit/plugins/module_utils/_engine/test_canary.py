@@ -336,7 +336,7 @@ def test_who_leads_on_this_node_is_observed(cluster: FakeCluster) -> None:
         cluster.leader = leader
         assert look(cluster, lease=LEASE) == ({LED: "", **dict.fromkeys(ALL, "")}, "")
         assert cluster.seen is not None
-        assert cluster.seen.leader == {"node": "cp1", "is_own": True, "is_changed": True}
+        assert cluster.seen.leader == {"node": "cp1", "is_own": True, "is_changed": True, "is_proof": True}
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_another_leader_shows_the_change_only_when_it_has_it(
         assert (found, unverified) == ({}, "cp2 leads, with other settings than this node")
         assert cluster.made == {}
     assert cluster.seen is not None
-    assert cluster.seen.leader == {"node": "cp2", "is_own": False, "is_changed": is_shown}
+    assert cluster.seen.leader == {"node": "cp2", "is_own": False, "is_changed": is_shown, "is_proof": is_shown}
 
 
 def test_any_leader_shows_what_works_before_the_change(cluster: FakeCluster) -> None:
@@ -410,3 +410,15 @@ def test_a_node_starts_a_pod_that_no_scheduler_gives_to_it(cluster: FakeCluster)
     assert [path.partition("?")[0] for method, path in cluster.requests if method == "DELETE"] == [
         "/api/v1/namespaces/canaries/pods"
     ]
+
+
+def test_a_leader_under_which_not_all_works_is_no_proof(cluster: FakeCluster) -> None:
+    cluster.statuses = [{"state": {"waiting": {"reason": "ErrImagePull", "message": "no such host"}}}]
+    look(cluster, lease=LEASE)
+    assert cluster.seen
+    assert cluster.seen.leader == {
+        "node": "cp1",
+        "is_own": True,
+        "is_changed": True,
+        "is_proof": False,
+    }

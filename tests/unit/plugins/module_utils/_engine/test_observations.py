@@ -337,7 +337,7 @@ def test_a_canary_that_is_lost_is_waited_for_once(node: FakeNode, canaries: Cana
 
 def test_what_a_canary_does_not_show_is_no_loss(node: FakeNode, canaries: Canaries) -> None:
     canaries.found = [({"a pod": ""}, ""), ({}, "cp2 leads")]
-    canaries.leader = {"node": "cp2", "is_own": False, "is_changed": False}
+    canaries.leader = {"node": "cp2", "is_own": False, "is_changed": False, "is_proof": False}
     result = node.run()
     assert result["outcome"] == COMMITTED
     proof = result["proof"]
@@ -347,7 +347,7 @@ def test_what_a_canary_does_not_show_is_no_loss(node: FakeNode, canaries: Canari
 
 def test_proof_has_the_leader_that_was_observed(node: FakeNode, canaries: Canaries) -> None:
     canaries.found = [({"a pod": ""}, "")]
-    canaries.leader = {"node": "cp2", "is_own": False, "is_changed": True}
+    canaries.leader = {"node": "cp2", "is_own": False, "is_changed": True, "is_proof": True}
     proof = node.run()["proof"]
     assert (proof["observed"], proof["leader"]) == (["a pod"], canaries.leader)
 

@@ -523,13 +523,17 @@ def test_loss_of_an_elected_component_is_reverted_on_every_node_of_the_run() -> 
         (API_SERVER, ROLLED_BACK),
         (SCHEDULER, FAILED),
         (SCHEDULER, {**ROLLED_BACK, "transaction": {**TRANSACTION, "outcome": "rolled_back", "reason": "it crashed"}}),
-        (SCHEDULER, {**ROLLED_BACK, "transaction": {**ROLLED_BACK["transaction"], "outcome": "alarm"}}),
     ],
 )
 def test_other_failures_revert_nothing(name: str, lost: Json) -> None:
     found = lose(name, lost)
     assert found.play.calls("static_pod") == []
     assert found.report("cp1")[name]["transaction"]["outcome"] == "committed"
+
+
+def test_a_loss_that_its_own_rollback_does_not_end_is_reverted_as_well() -> None:
+    found = lose(SCHEDULER, {**ROLLED_BACK, "transaction": {**ROLLED_BACK["transaction"], "outcome": "alarm"}})
+    assert [call.on for call in found.play.calls("static_pod") if not call.dry] == ["cp2", "cp1"]
 
 
 @pytest.mark.parametrize(

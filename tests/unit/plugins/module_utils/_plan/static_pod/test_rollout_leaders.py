@@ -26,7 +26,10 @@ OTHER_LEADS = "whether the cluster works: cp3 leads, with other settings than th
 def committed(leader: str, *, is_changed: bool = False, outcome: str = "committed") -> Json:
     """The result of a change behind which a node led."""
     unverified = [] if is_changed else [OTHER_LEADS, "its probes"]
-    proof = {"leader": {"node": leader, "is_own": False, "is_changed": is_changed}, "unverified": unverified}
+    proof = {
+        "leader": {"node": leader, "is_own": False, "is_changed": is_changed, "is_proof": is_changed},
+        "unverified": unverified,
+    }
     return {"transaction": {"id": "t", "outcome": outcome, "proof": proof}, "unverified": unverified}
 
 
