@@ -20,12 +20,12 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
     "kubeadm_config_check": 254,
-    "kubelet": 248,
+    "kubelet": 250,
     "kubelet_info": 132,
     "node_image": 76,
     "node_transaction": 27,
     "static_pod": 300,
-    "static_pod_info": 155,
+    "static_pod_info": 156,
     "static_pod_plan": 323,
     "upgrade_check": 260,
 }

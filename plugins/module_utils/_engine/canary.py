@@ -150,10 +150,7 @@ class Canary:
             self.leader = {"node": self.planned["node"], "is_own": True, "is_changed": True, "is_proof": False}
             return
         pod, problem = self._get(f"/api/v1/namespaces/kube-system/pods/{self.planned['component']}-{leader}")
-        containers = ((pod or {}).get("spec") or {}).get("containers") or []
-        annotations = ((pod or {}).get("metadata") or {}).get("annotations") or {}
-        set_there = {text for each in containers for text in (*(each.get("command") or []), *(each.get("args") or []))}
-        set_there |= {f"{name}={value}" for name, value in annotations.items()}
+        set_there = _settings_of(pod or {})
         has, lacks = set(self.settings["has"]), set(self.settings["lacks"])
         is_changed = bool(has or lacks) and has <= set_there and not lacks & set_there
         self.leader = {"node": leader, "is_own": False, "is_changed": is_changed, "is_proof": False}
@@ -269,14 +266,9 @@ class Canary:
             return None, str(exc)
 
     def _describe(self, response: ApiResponse) -> str:
-        """Why a request failed, in the words of who refused it; empty for one that did not. What is invalid is so for ever."""
-        if response.status is not None and 200 <= response.status < 300:
-            return ""
-        message = ""
-        with contextlib.suppress(ValueError):
-            message = str(json_object(response.body).get("message") or "")
+        """Why a request failed; empty for one that did not. What is invalid is so for ever."""
         self._is_final = response.status in (405, 422)
-        return f"{response.problem}: {message}" if message else response.problem
+        return _problem_of(response)
 
     _STEPS: t.ClassVar[dict[str, t.Callable[[Canary], str]]] = {
         "lead": _find_leader,
@@ -289,6 +281,24 @@ class Canary:
         "endpoint": _find_endpoint,
         "delete": _delete,
     }
+
+
+def _problem_of(response: ApiResponse) -> str:
+    """Why a request failed, in the words of who refused it; empty for one that did not."""
+    if response.status is not None and 200 <= response.status < 300:
+        return ""
+    message = ""
+    with contextlib.suppress(ValueError):
+        message = str(json_object(response.body).get("message") or "")
+    return f"{response.problem}: {message}" if message else response.problem
+
+
+def _settings_of(pod: Json) -> set[str]:
+    """What shows at a mirror pod how its component is set: arguments and annotations."""
+    containers = (pod.get("spec") or {}).get("containers") or []
+    annotations = (pod.get("metadata") or {}).get("annotations") or {}
+    arguments = {text for each in containers for text in (*(each.get("command") or []), *(each.get("args") or []))}
+    return arguments | {f"{name}={value}" for name, value in annotations.items()}
 
 
 def _tolerations(node: Json) -> list[Json]:
