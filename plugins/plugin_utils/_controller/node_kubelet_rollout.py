@@ -121,7 +121,7 @@ class NodeKubeletRollout(KubeletAdmission):
             return Verification()
         losses, unobserved = self._observe_pod(turn, admission.cluster)
         found = Verification(losses=losses, unobserved=[unobserved] if unobserved else [])
-        # What a node takes back has no more to be verified.
+        # What a node rolls back has no more to be verified.
         return found if losses else self._compare(found, turn, admission)
 
     def _compare(self, found: Verification, turn: KubeletTurn, admission: Admission) -> Verification:

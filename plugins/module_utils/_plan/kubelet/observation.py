@@ -22,7 +22,7 @@ _STARTS = "whether it starts pods"
 # Besides the waits that variables bound: for the other nodes of the batch, with the rollback of one, and for their observation.
 _MARGIN_SECONDS = 300
 _RESTORE_SECONDS = 300
-# What another than the kubelet may refuse: a quota that has filled up, a policy, an API server that is away.
+# Not the kubelet's: another deleted it. What a quota or a policy refuses is unverified already.
 _OF_OTHERS = ("the creation of a pod", "the pod at the API")
 
 
