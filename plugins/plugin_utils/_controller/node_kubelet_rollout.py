@@ -39,6 +39,7 @@ from ...module_utils._plan.transaction.rollout import Hosts, PassEnd
 from .kubelet_admission import KubeletAdmission
 from .lease_holder import holder_name
 from .play_view import Json
+from .transaction_follower import ended_result
 
 # A rollback ends within these: of one call, and how many of them.
 _END_SECONDS, _END_ATTEMPTS = 30, 40
@@ -183,7 +184,7 @@ class NodeKubeletRollout(KubeletAdmission):
         for _attempt in range(_END_ATTEMPTS):
             progress = self._modules.run("node_transaction", arguments, TransactionProgress)
             if progress.transaction:
-                return dict(observation.concluded_result(change, progress.transaction))
+                return ended_result("kubelet", change.node, progress.transaction, change.unverified)
             if progress.has_failed:
                 time.sleep(_RETRY_SECONDS)
             else:  # it has that, so the next attempt only waits

@@ -57,17 +57,12 @@ class TransactionFollower(Confirmer):
         if transaction.phase == OBSERVING:
             result.update(transaction=ended, changed=True)
             return result
-        unverified = transaction.unverified
-        limits = [outcome.unverified_warning(name, node, what) for what in unverified]
+        limits = [outcome.unverified_warning(name, node, what) for what in transaction.unverified]
         notes = [f"{node}: {name}: {note}" for note in transaction.notes]
-        failure = outcome.failure_message(name, node, ended)
         result.update(
-            transaction=ended,
             # What the preflight could not verify was warned of already.
-            unverified=list(dict.fromkeys([*started.unverified, *unverified])),
+            ended_result(name, node, ended, started.unverified),
             warnings=[*started.warnings, *notes, *limits],
-            changed=outcome.has_changed_node(transaction.outcome),
-            **({"failed": True, "msg": failure} if failure else {}),
         )
         return result
 
@@ -163,3 +158,15 @@ class TransactionFollower(Confirmer):
 
     def _show_progress(self, started: StartedChange, message: str, started_at: float) -> None:
         show_progress(f"{started.node}: {started.name} {message}", time.monotonic() - started_at)
+
+
+def ended_result(name: str, node: str, ended: Mapped, unverified: t.Iterable[str]) -> dict[str, t.Any]:
+    """The keys of a task's result that the end of its transaction sets. unverified: what was known of that before."""
+    transaction = typed.parse(Transaction, ended)
+    failure = outcome.failure_message(name, node, ended)
+    return {
+        "transaction": ended,
+        "unverified": list(dict.fromkeys([*unverified, *transaction.unverified])),
+        "changed": outcome.has_changed_node(transaction.outcome),
+        **({"failed": True, "msg": failure} if failure else {}),
+    }

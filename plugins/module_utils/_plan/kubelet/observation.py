@@ -9,10 +9,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..common import typed
-from ..common.typed import Mapped, ModuleResult
+from ..common.typed import ModuleResult
 from ..transaction import messages
-from ..transaction.messages import Transaction
 from ..transaction.results import ChangeResult, NodesInfo
 from .kubelet_results import KubeletPlan, KubeletSettings, KubeletTurn
 from .rollout import HALT, REMEDIES
@@ -84,7 +82,7 @@ def find_losses(before: t.Mapping[str, str], after: CanaryResult) -> tuple[str, 
     failing = {step: why for step, why in after.steps.items() if why and before.get(step) == ""}
     of_others = "; ".join(f"{step} ({why})" for step, why in failing.items() if step in _OF_OTHERS)
     lost = "; ".join(f"{step} ({why})" for step, why in failing.items() if step not in _OF_OTHERS)
-    return (f"what worked before does not: {lost}" if lost else ""), (f"{_STARTS}: {of_others}" if of_others else "")
+    return (f"{messages.LOST}{lost}" if lost else ""), (f"{_STARTS}: {of_others}" if of_others else "")
 
 
 def differs(node: str, info: NodesInfo) -> bool:
@@ -119,16 +117,3 @@ def device_mismatch(node: str, info: NodesInfo, missing: t.Sequence[str], second
 def is_observed(change: ChangeResult | None) -> bool:
     """Whether the node of a change waits until it is observed."""
     return bool(change and change.transaction and change.transaction.phase == messages.OBSERVING)
-
-
-def concluded_result(change: ChangeResult, ended: Mapped) -> Mapped:
-    """The keys of a change's result that its end changes. ended: the outcome of its transaction."""
-    transaction = typed.parse(Transaction, ended)
-    failure = messages.failure_message("kubelet", change.node, ended)
-    return {
-        "transaction": ended,
-        "unverified": list(dict.fromkeys([*change.unverified, *transaction.unverified])),
-        "changed": messages.has_changed_node(transaction.outcome),
-        "failed": bool(failure),
-        "msg": failure or "",
-    }
