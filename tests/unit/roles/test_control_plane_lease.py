@@ -75,7 +75,7 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     assert {(call["machine"], call["becomes"]) for call in leases} == {("cp1", True)}
     arguments = lease(outcome, "held")["arguments"]
     assert arguments["cluster"] == {"ca_sha256": "a", "machine_ids": {"cp1": "", "cp2": "", "cp3": ""}}
-    assert int(arguments["duration"]) == 60 + 3 + 400 + 400 + 20 + 60 + 180
+    assert int(arguments["duration"]) == 60 + 3 + 400 + 400 + 20 + 60 + 180 + 2 * (400 + 90)
     assert (arguments["takeover"], arguments["resume"], arguments["open_transactions"]) == (False, False, [])
     assert [len(desired) for desired in arguments["intents"]] == [16]
     holders = {call["arguments"]["holder"] for call in outcome.calls if call["component"] == "lease"}

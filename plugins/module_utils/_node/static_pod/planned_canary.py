@@ -22,8 +22,6 @@ from . import cluster_preflight, static_pods
 from .component_files import ComponentFiles
 
 _COMPONENTS = (static_pods.API_SERVER, *leader_election.ELECTED)
-# While the API server is there a new leader acts within seconds; after its own change all its clients come back first.
-_SECONDS = 60
 
 
 class Unplanned(t.NamedTuple):
@@ -76,12 +74,11 @@ def plan_canary(
         for number, side in enumerate(("before", "after"))
     }
     canary = Canary(params["canary_namespace"], image, node, pod.name, NODE_TAINTS, NAME)
-    seconds = params["wait_timeout"] if pod.name == static_pods.API_SERVER else min(params["wait_timeout"], _SECONDS)
     return planned_observations.of_canary(
         canary,
         sides,
         kubeconfig,
-        seconds=seconds,
+        wait_timeout=params["wait_timeout"],
         must_start=not params["force"],
         is_elected=any(side["lease"] for side in sides.values()),
     )

@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import typing as t
 
+from ..transaction.planned_observations import canary_seconds
 from ..transaction.results import LeaseResult
 from ..transaction.rollout import DONE, FAILED, LOST, UNFINISHED, Hosts, describe_meanwhile
 from . import rollout, rollout_leaders
@@ -50,7 +51,7 @@ class Admission:
 def turn_seconds(host: StaticPodHost) -> int:
     """The longest that the turn of a host takes. Before each change another run there may be waited for; the change may be waited
     for, rolled back with a restart of the kubelet, and watched twice."""
-    settings = host.settings
+    settings, pods = host.settings, rollout.pods_in_order(host)
     each = (
         settings.lock_timeout
         + settings.wait_timeout
@@ -58,10 +59,11 @@ def turn_seconds(host: StaticPodHost) -> int:
         + 2 * settings.min_ready_seconds
         + (settings.confirm_timeout if settings.confirm else 0)
         + _CHANGE_SECONDS
-        # What works is observed behind the change, and again behind its rollback.
-        + 2 * (settings.wait_timeout + _OBSERVATION_SECONDS)
+        + 2 * _OBSERVATION_SECONDS
     )
-    return _TURN_SECONDS + len(rollout.pods_in_order(host)) * each
+    # What works is observed behind the change, and again behind its rollback.
+    canaries = sum(2 * canary_seconds(pod, settings.wait_timeout) for pod in pods)
+    return _TURN_SECONDS + len(pods) * each + canaries
 
 
 def desired_digest(host: StaticPodHost) -> str:

@@ -12,6 +12,10 @@ from ..kubernetes import flags
 from ..kubernetes.canary_objects import COMPONENT_LABEL, LABEL, Canary
 
 _KUBELET_PORT = 10250
+_API_SERVER = "kube-apiserver"
+_ETCD = "etcd"
+# While the API server is there a new leader acts within seconds; after its own change all its clients come back first.
+_CANARY_SECONDS = 60
 _Field = t.Callable[[str], t.Any]
 _Json = t.Mapping[str, t.Any]
 
@@ -71,13 +75,18 @@ _POD = (
 )
 
 
+def canary_seconds(component: str, wait_timeout: int) -> int:
+    """Until when what worked before counts as slow behind a change of a component. wait_timeout: seconds that a change may take."""
+    return {_ETCD: 0, _API_SERVER: wait_timeout}.get(component, min(wait_timeout, _CANARY_SECONDS))
+
+
 def of_canary(
-    canary: Canary, sides: _Json, kubeconfig: str, *, seconds: float, must_start: bool, is_elected: bool
+    canary: Canary, sides: _Json, kubeconfig: str, *, wait_timeout: int, must_start: bool, is_elected: bool
 ) -> dict[str, t.Any]:
     """That a Deployment gets its pod, and all that has to work for that and behind it.
 
     sides: for C(before) and C(after) the server to use, the Lease of the component's leader (empty without one), and how another node's component is
-    known to be set in this way: what its manifest has and lacks. seconds: until when what worked before counts as slow. must_start: whether nothing is
+    known to be set in this way: what its manifest has and lacks. wait_timeout: seconds that a change may take. must_start: whether nothing is
     changed where the kubelet starts no pod. is_elected: whether there is a Lease on either side.
     """
     return {
@@ -86,7 +95,7 @@ def of_canary(
         ),
         **sides,
         "kubeconfig": kubeconfig,
-        "seconds": seconds,
+        "seconds": canary_seconds(canary.component, wait_timeout),
         "must_start": must_start,
     }
 
@@ -111,6 +120,6 @@ def _canary(
         "sweep": f"{COMPONENT_LABEL}={canary.component_of_node()}",
         "collections": [canary.collection(kind) for kind in kinds],
         "objects": objects,
-        "answers_for_api": canary.component == "kube-apiserver",
+        "answers_for_api": canary.component == _API_SERVER,
         "steps": [{"step": step, "name": name, "seconds": seconds} for step, name, seconds in steps],
     }

@@ -141,7 +141,7 @@ def planned(*, lease: str = "", must_start: bool = True, component: str = "kube-
     }
     workload = planned_canary.Canary("canaries", "registry.k8s.io/pause:3.10", "cp1", component, NODE_TAINTS, NAME)
     return planned_observations.of_canary(
-        workload, sides, "/admin.conf", seconds=60, must_start=must_start, is_elected=bool(lease)
+        workload, sides, "/admin.conf", wait_timeout=60, must_start=must_start, is_elected=bool(lease)
     )
 
 
