@@ -71,7 +71,7 @@ class Canary:
         self.acted_at: float | None = None
         self._renewed: str | None = None
         self._pod: Json = {}
-        self._sandbox_problem = ""
+        self._sandbox_problem = self._changed_leader = ""
         self._namespace = f"/api/v1/namespaces/{planned['namespace']}"
         self._deployments = f"/apis/apps/v1/namespaces/{planned['namespace']}/deployments"
         self._selected = f"labelSelector={quote(planned['label'])}%3D{name}"
@@ -98,7 +98,7 @@ class Canary:
                     break
                 self.sleep(POLL_SECONDS)
             if problem:
-                self._refuse_to_stop()
+                self._refuse_to_stop(step, problem)
                 self.unverified = self.unverified or self._others_problem(problem)
             if self.unverified:
                 break
@@ -140,20 +140,21 @@ class Canary:
         self._renewed = renewed
         if not holder or not is_renewed:
             return f"{holder} does not renew it" if holder else "no instance leads"
-        if not self.is_first:
-            self._read_leader(holder.rpartition("_")[0])
+        self._read_leader(holder.rpartition("_")[0])
         return ""
 
     def _read_leader(self, leader: str) -> None:
-        """What works shows nothing of this component where one leads that is not set as it is."""
-        if leader in (os.uname().nodename, self.planned["node"]):
-            self.leader = {"node": self.planned["node"], "is_own": True, "is_changed": True, "is_proof": False}
+        """What works shows nothing of this component where one leads that is not set as it is. Before the change, whether one is set so already."""
+        if is_own := leader in (os.uname().nodename, self.planned["node"]):
+            is_changed, problem = not self.is_first, ""
+        else:
+            pod, problem = self._get(f"/api/v1/namespaces/kube-system/pods/{self.planned['component']}-{leader}")
+            is_changed = _is_set_so(pod or {}, self.planned["after"] if self.is_first else self.settings)
+        if self.is_first:
+            self._changed_leader = leader if is_changed else ""
             return
-        pod, problem = self._get(f"/api/v1/namespaces/kube-system/pods/{self.planned['component']}-{leader}")
-        set_there = _settings_of(pod or {})
-        has, lacks = set(self.settings["has"]), set(self.settings["lacks"])
-        is_changed = bool(has or lacks) and has <= set_there and not lacks & set_there
-        self.leader = {"node": leader, "is_own": False, "is_changed": is_changed, "is_proof": False}
+        node = self.planned["node"] if is_own else leader
+        self.leader = {"node": node, "is_own": is_own, "is_changed": is_changed, "is_proof": False}
         if not is_changed:
             self.unverified = f"{leader} leads{f' ({problem})' if problem else ', with other settings than this node'}"
 
@@ -216,13 +217,19 @@ class Canary:
             event.get("message") or waiting.get("message") or waiting.get("reason") or "its kubelet reports nothing"
         )
 
-    def _refuse_to_stop(self) -> None:
+    def _refuse_to_stop(self, step: Json, problem: str) -> None:
         """A kubelet that cannot make a pod's sandbox would not make that of the changed component, nor of the former one. One without a network still
-        starts what uses the node's own. Raises EngineError."""
-        problem = self._sandbox_problem
-        if self.is_first and self.planned["must_start"] and problem and "network" not in problem:
+        starts what uses the node's own. What fails under a leader with the planned settings fails here as well: a run that ended before it could revert
+        them left it so. Raises EngineError."""
+        if not (self.is_first and self.planned["must_start"]):
+            return
+        if self._changed_leader and step["is_own"]:
             raise EngineError(
-                f"the kubelet starts no pod, so it would start neither the changed component nor the former one: {problem}"
+                f"{self._changed_leader} leads with the planned settings, and {step['name']} does not work under it: {problem}"
+            )
+        if (why := self._sandbox_problem) and "network" not in why:
+            raise EngineError(
+                f"the kubelet starts no pod, so it would start neither the changed component nor the former one: {why}"
             )
 
     def _last_warning(self) -> Json:
@@ -260,10 +267,9 @@ class Canary:
 
     def _get(self, path: str) -> tuple[Json | None, str]:
         response = self.send("GET", path, None)
-        try:
+        with contextlib.suppress(ValueError):
             return (json_object(response.body), "") if response.status == 200 else (None, self._describe(response))
-        except ValueError as exc:
-            return None, str(exc)
+        return None, "its response is no object"
 
     def _describe(self, response: ApiResponse) -> str:
         """Why a request failed; empty for one that did not. What is invalid is so for ever."""
@@ -293,12 +299,27 @@ def _problem_of(response: ApiResponse) -> str:
     return f"{response.problem}: {message}" if message else response.problem
 
 
-def _settings_of(pod: Json) -> set[str]:
-    """What shows at a mirror pod how its component is set: arguments and annotations."""
-    containers = (pod.get("spec") or {}).get("containers") or []
+def _is_set_so(pod: Json, side: Json) -> bool:
+    found, has, lacks = settings_of(pod), set(side["has"]), set(side["lacks"])
+    return bool(has or lacks) and has <= found and not lacks & found
+
+
+def settings_of(pod: Json) -> set[str]:
+    """How a static pod is set, as texts: its annotations and each value of its spec, in its manifest as in its mirror pod, where the API has added defaults."""
     annotations = (pod.get("metadata") or {}).get("annotations") or {}
-    arguments = {text for each in containers for text in (*(each.get("command") or []), *(each.get("args") or []))}
-    return arguments | {f"{name}={value}" for name, value in annotations.items()}
+    return {f"{name}={value}" for name, value in annotations.items()} | set(_texts_of(pod.get("spec") or {}, ""))
+
+
+def _texts_of(value: t.Any, path: str) -> t.Iterator[str]:
+    """Each value in a value with its path, in which an item of a list is its name; arguments have no order."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _texts_of(each, f"{path}.{key}")
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts_of(each, f"{path}.{each.get('name', '')}" if isinstance(each, dict) else path)
+    else:
+        yield f"{path}={value}"
 
 
 def _tolerations(node: Json) -> list[Json]:

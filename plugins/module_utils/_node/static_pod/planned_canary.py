@@ -9,14 +9,12 @@ from __future__ import annotations
 import os
 import typing as t
 
-from ..._engine.canary import NAME, NODE_TAINTS
+from ..._engine.canary import NAME, NODE_TAINTS, settings_of
 from ..._engine.journal import Address, StaticPodWatch
 from ..._plan.common.errors import KubeadmError
 from ..._plan.kubernetes.canary_objects import Canary
 from ..._plan.static_pod import leader_election
-from ..._plan.static_pod.manifest import Manifest
 from ..._plan.static_pod.plan import StaticPodPlan
-from ..._plan.static_pod.reconciliation import FILES_ANNOTATION
 from ..._plan.transaction import planned_observations
 from . import cluster_preflight, static_pods
 from .component_files import ComponentFiles
@@ -63,7 +61,7 @@ def plan_canary(
     except KubeadmError as exc:
         return Unplanned(f"the API server of this node is not known ({exc})")
     former, planned = ComponentFiles(plan.before), ComponentFiles.planned(plan)
-    texts = [_texts_of(plan.before), _texts_of(plan.after)]
+    texts = [settings_of(plan.before.pod), settings_of(plan.after.pod)]
     sides = {
         side: {
             "server": servers[number],
@@ -91,9 +89,3 @@ def _servers(pod: static_pods.StaticPod, plan: StaticPodPlan, node: str) -> tupl
     path, _others = static_pods.find_manifest(static_pods.API_SERVER, os.path.dirname(pod.path))
     address = static_pods.server_address(static_pods.parse_static_pod(static_pods.API_SERVER, path, node).manifest)
     return address, address
-
-
-def _texts_of(manifest: Manifest) -> set[str]:
-    """What tells one setting of a component from another at its mirror pod."""
-    checksum = (manifest.pod["metadata"].get("annotations") or {}).get(FILES_ANNOTATION)
-    return {*manifest.arguments, *([f"{FILES_ANNOTATION}={checksum}"] if checksum else [])}

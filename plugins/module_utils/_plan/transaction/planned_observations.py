@@ -12,8 +12,12 @@ from ..kubernetes import flags
 from ..kubernetes.canary_objects import COMPONENT_LABEL, LABEL, Canary
 
 _KUBELET_PORT = 10250
-_API_SERVER = "kube-apiserver"
-_ETCD = "etcd"
+_API_SERVER, _CONTROLLER_MANAGER, _SCHEDULER, _ETCD = (
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "etcd",
+)
 # While the API server is there a new leader acts within seconds; after its own change all its clients come back first.
 _CANARY_SECONDS = 60
 _Field = t.Callable[[str], t.Any]
@@ -54,24 +58,25 @@ def of_api_server(before: _Json, after: _Json, kubeconfig: str) -> list[dict[str
     ]
 
 
-# What is done with a canary, in this order: the step of the engine, its name in messages, and its seconds, where it waits for no controller.
-_LEAD = ("lead", "the renewal of the leader's Lease", None)
+# What is done with a canary, in this order: the step of the engine, its name in messages, its seconds, where it waits for no controller, and the
+# component that does it, where one is elected for that.
+_LEAD = ("lead", "the renewal of the leader's Lease", None, "")
 _WORKLOAD = (
-    ("create", "the creation of a Deployment and a Service", None),
-    ("find", "a pod for the Deployment", None),
-    ("schedule", "the pod's place on a node", None),
-    ("start", "the start of the pod", None),
-    ("log", "the pod's log", 30),
-    ("token", "a token of its ServiceAccount", 30),
-    ("endpoint", "an EndpointSlice with its address", None),
-    ("delete", "the end of the pod without its Deployment", None),
+    ("create", "the creation of a Deployment and a Service", None, ""),
+    ("find", "a pod for the Deployment", None, _CONTROLLER_MANAGER),
+    ("schedule", "the pod's place on a node", None, _SCHEDULER),
+    ("start", "the start of the pod", None, ""),
+    ("log", "the pod's log", 30, ""),
+    ("token", "a token of its ServiceAccount", 30, ""),
+    ("endpoint", "an EndpointSlice with its address", None, _CONTROLLER_MANAGER),
+    ("delete", "the end of the pod without its Deployment", None, _CONTROLLER_MANAGER),
 )
 _POD = (
-    ("create", "the creation of a pod", 30),
-    ("find", "the pod at the API", 30),
-    ("start", "the start of the pod", None),
-    ("log", "the pod's log", 30),
-    ("delete", "the end of the pod", None),
+    ("create", "the creation of a pod", 30, ""),
+    ("find", "the pod at the API", 30, ""),
+    ("start", "the start of the pod", None, ""),
+    ("log", "the pod's log", 30, ""),
+    ("delete", "the end of the pod", None, ""),
 )
 
 
@@ -109,7 +114,7 @@ def _canary(
     canary: Canary,
     objects: list[dict[str, t.Any]],
     kinds: t.Sequence[str],
-    steps: t.Sequence[tuple[str, str, int | None]],
+    steps: t.Sequence[tuple[str, str, int | None, str]],
 ) -> dict[str, t.Any]:
     return {
         "kind": "canary",
@@ -121,5 +126,8 @@ def _canary(
         "collections": [canary.collection(kind) for kind in kinds],
         "objects": objects,
         "answers_for_api": canary.component == _API_SERVER,
-        "steps": [{"step": step, "name": name, "seconds": seconds} for step, name, seconds in steps],
+        "steps": [
+            {"step": step, "name": name, "seconds": seconds, "is_own": who == canary.component}
+            for step, name, seconds, who in steps
+        ],
     }

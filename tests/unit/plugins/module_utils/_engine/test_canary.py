@@ -32,6 +32,7 @@ CREATED, POD, PLACE, STARTED, LOG, TOKEN, SLICE, END = (
 )
 ALL = (CREATED, POD, PLACE, STARTED, LOG, TOKEN, SLICE, END)
 ISSUED = "issued"
+ARGUMENTS = ".containers.kube-scheduler.command"
 LED = "the renewal of the leader's Lease"
 
 
@@ -136,8 +137,8 @@ def fixture_cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 def planned(*, lease: str = "", must_start: bool = True, component: str = "kube-scheduler") -> Json:
     side = {"server": {"scheme": "https", "host": "10.0.0.11", "port": 6443}, "lease": lease}
     sides = {
-        "before": {**side, "has": ["--v=1"], "lacks": ["--v=2"]},
-        "after": {**side, "has": ["--v=2"], "lacks": ["--v=1"]},
+        "before": {**side, "has": [f"{ARGUMENTS}=--v=1"], "lacks": [f"{ARGUMENTS}=--v=2"]},
+        "after": {**side, "has": [f"{ARGUMENTS}=--v=2"], "lacks": [f"{ARGUMENTS}=--v=1"]},
     }
     workload = planned_canary.Canary("canaries", "registry.k8s.io/pause:3.10", "cp1", component, NODE_TAINTS, NAME)
     return planned_observations.of_canary(
@@ -328,6 +329,16 @@ def test_nothing_is_made_where_the_node_cannot_be_read(cluster: FakeCluster) -> 
     assert not any(method == "POST" for method, _path in cluster.requests)
 
 
+def leader_pod(*arguments: str) -> Json:
+    """A scheduler's mirror pod, with the API's defaults."""
+    container = {
+        "name": "kube-scheduler",
+        "command": ["kube-scheduler", *arguments],
+        "terminationMessagePath": "/dev/termination-log",
+    }
+    return {"spec": {"containers": [container]}}
+
+
 # ---- a component that is elected -----------------------------------------------------------------------------------------
 
 
@@ -346,7 +357,7 @@ def test_another_leader_shows_the_change_only_when_it_has_it(
     cluster: FakeCluster, arguments: list[str], is_shown: bool
 ) -> None:
     cluster.leader = "cp2_1"
-    cluster.leader_pod = {"spec": {"containers": [{"command": ["kube-scheduler", *arguments]}]}}
+    cluster.leader_pod = leader_pod(*arguments)
     found, unverified = look(cluster, lease=LEASE)
     if is_shown:
         assert (found[END], unverified) == ("", "")
@@ -360,6 +371,34 @@ def test_another_leader_shows_the_change_only_when_it_has_it(
 def test_any_leader_shows_what_works_before_the_change(cluster: FakeCluster) -> None:
     cluster.leader = "cp2_1"
     assert look(cluster, "before", lease=LEASE)[0][END] == ""
+
+
+@pytest.mark.parametrize(
+    ("lost", "leader", "arguments", "must_start", "is_refused"),
+    [
+        ({"schedules": False}, "cp2_1", ["--v=2"], True, True),
+        ({"schedules": False}, "cp2_1", ["--v=2"], False, False),
+        ({"schedules": False}, "cp2_1", ["--v=1"], True, False),
+        ({"schedules": False}, "cp1_1", ["--v=2"], True, False),
+        # Not what a scheduler is for.
+        ({"has_endpoints": False}, "cp2_1", ["--v=2"], True, False),
+    ],
+)
+def test_what_fails_under_a_leader_that_is_set_as_planned_is_not_done_here_too(
+    cluster: FakeCluster, lost: Json, leader: str, arguments: list[str], must_start: bool, is_refused: bool
+) -> None:
+    cluster.leader, cluster.leader_pod = leader, leader_pod(*arguments)
+    for name, value in lost.items():
+        setattr(cluster, name, value)
+    if is_refused:
+        with pytest.raises(
+            EngineError,
+            match=r"cp2 leads with the planned settings, and the pod's place on a node does not work under it: 0/2 nodes",
+        ):
+            look(cluster, "before", lease=LEASE, must_start=must_start)
+        assert "deployments" not in cluster.made
+    else:
+        assert any(look(cluster, "before", lease=LEASE, must_start=must_start)[0].values())
 
 
 def test_other_leader_that_cannot_be_read_shows_nothing(cluster: FakeCluster) -> None:

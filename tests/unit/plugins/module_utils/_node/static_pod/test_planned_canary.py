@@ -9,6 +9,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.planned_canary import (
     Unplanned,
@@ -16,6 +17,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 
+ARGUMENTS = ".containers.kube-scheduler.command"
 PAUSE = "registry.k8s.io/pause:3.10"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
 
@@ -32,13 +34,13 @@ def fixture_directory(tmp_path: Path) -> Path:
     return manifests
 
 
-def plan(directory: Path, name: str, image: str = PAUSE, **params: t.Any) -> t.Any:
+def plan(directory: Path, name: str, image: str = PAUSE, change: Json | None = None, **params: t.Any) -> t.Any:
     pod = static_pods.parse_static_pod(name, str(directory / f"{name}.yaml"), "cp1")
-    change = samples.planned(samples.state(pod.manifest.text), args={"v": "4"})
-    change = dataclasses.replace(change, before=pod.manifest)
+    planned = samples.planned(samples.state(pod.manifest.text), **(change or {"args": {"v": "4"}}))
+    planned = dataclasses.replace(planned, before=pod.manifest)
     return plan_canary(
         pod,
-        change,
+        planned,
         {**samples.parameters(**params), "sandbox_image": image},
         "cp1",
         str(directory.parent / "admin.conf"),
@@ -58,8 +60,31 @@ def test_others_use_the_api_server_of_their_node_and_a_lease(directory: Path) ->
         found["before"]["server"] == found["after"]["server"] == {"scheme": "https", "host": "10.0.0.11", "port": 6443}
     )
     assert (found["before"]["lease"], found["seconds"], found["must_start"]) == (LEASE, 60, False)
-    assert (found["after"]["has"], found["after"]["lacks"]) == (["--v=4"], [])
-    assert (found["before"]["has"], found["before"]["lacks"]) == ([], ["--v=4"])
+    assert (found["after"]["has"], found["after"]["lacks"]) == ([f"{ARGUMENTS}=--v=4"], [])
+    assert (found["before"]["has"], found["before"]["lacks"]) == ([], [f"{ARGUMENTS}=--v=4"])
+
+
+@pytest.mark.parametrize(
+    ("change", "has", "lacks"),
+    [
+        (
+            {"env": {"GOGC": "50"}},
+            ["containers.kube-scheduler.env.GOGC.name=GOGC", "containers.kube-scheduler.env.GOGC.value=50"],
+            [],
+        ),
+        (
+            {"resources": {"requests": {"cpu": "300m"}}},
+            ["containers.kube-scheduler.resources.requests.cpu=300m"],
+            ["containers.kube-scheduler.resources.requests.cpu=250m"],
+        ),
+    ],
+)
+def test_settings_differ_by_what_is_no_argument_as_well(
+    directory: Path, change: Json, has: list[str], lacks: list[str]
+) -> None:
+    found = plan(directory, "kube-scheduler", change=change)
+    assert [each.removeprefix(".") for each in found["after"]["has"]] == has
+    assert [each.removeprefix(".") for each in found["after"]["lacks"]] == lacks
 
 
 def test_its_image_and_namespace_may_be_others(directory: Path) -> None:
