@@ -83,6 +83,8 @@ FAULT_LABS: tuple[dict[str, FaultLab], ...] = (
         "faults-one": FaultLab(1, 1, "FAULTS_ONE", ("test_one_control_plane.py",)),
         "faults-kubelet": FaultLab(1, 1, "FAULTS_ONE", ("test_kubelet.py", "test_device_plugin.py", "test_manual.py")),
     },
+    # Needs all processors for itself.
+    {"faults-observations": FaultLab(1, 2, "FAULTS_ONE", ("test_observations.py",))},
     # Upgraded to the version of those before, whose programs are there then.
     {"faults-upgrade-three": FaultLab(3, 1, "FAULTS_UPGRADE_THREE", ("test_upgrade.py",), "1.36")},
     # Upgraded last.
