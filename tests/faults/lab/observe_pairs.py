@@ -58,6 +58,20 @@ def observe_pair(journal: Json, number: int) -> Json:
     }
 
 
+def differences(pairs: t.Sequence[Json]) -> list[Json]:
+    """Those that do not find what they all have to: the same as the first one, all of which works, before and after."""
+    names = {kind: sorted(problems) for kind, problems in pairs[0]["before"].items()}
+    return [
+        pair
+        for pair in pairs
+        if pair["losses"]
+        or pair["unverified"]
+        or not all(pair["before"].values())
+        or {kind: sorted(problems) for kind, problems in pair["before"].items()} != names
+        or any(problem for problems in pair["before"].values() for problem in problems.values())
+    ]
+
+
 def main() -> None:
     """Observe so many pairs."""
     component, chosen, count = sys.argv[1:]

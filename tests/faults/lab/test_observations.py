@@ -92,19 +92,6 @@ def read_pairs(output: Path) -> list[Json]:
     return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
 
 
-def differences(pairs: t.Sequence[Json]) -> list[Json]:
-    """Those that do not find what the first one found: that all of it works, before and after."""
-    names = {kind: sorted(problems) for kind, problems in pairs[0]["before"].items()}
-    return [
-        pair
-        for pair in pairs
-        if pair["losses"]
-        or pair["unverified"]
-        or {kind: sorted(problems) for kind, problems in pair["before"].items()} != names
-        or any(problem for problems in pair["before"].values() for problem in problems.values())
-    ]
-
-
 def observing(cluster: Cluster, node: Node, component: str, chosen: str, count: int) -> Program:
     """Begin pairs of a component on its node."""
     source = Path(observe_pairs.__file__).read_text(encoding="utf-8")
@@ -175,7 +162,7 @@ def test_pairs_without_a_change_find_the_same(one: Cluster, record: Recorder) ->
         canaries = observe_pairs_at_once(one, "canary", static_pods, CANARY_PAIRS - half)
         canaries += pod_pairs(one, half)
         seconds = time.monotonic() - began
-    different = [pair for pairs in (*reading, *canaries) for pair in differences(pairs)]
+    different = [pair for pairs in (*reading, *canaries) for pair in observe_pairs.differences(pairs)]
     counts = [sum(map(len, pairs)) for pairs in (reading, canaries)]
     entry.note = (
         f"{counts[0]} pairs that read and {counts[1]} with a canary in {seconds:.0f} s after {changed} changed tasks:"
