@@ -129,6 +129,19 @@ options:
         and the result says what was not verified.
     type: int
     default: 0
+  observed_before:
+    description: What such a run has observed before the change. It is returned with the transaction, for a later run where this one does not come back.
+    type: dict
+    suboptions:
+      canary:
+        description: The steps of M(nodecraft.kubeadm.node_canary) that worked.
+        type: list
+        elements: str
+        default: []
+      allocatable:
+        description: Numbers of what device plugins offered, by resource.
+        type: dict
+        default: {}
   force:
     description:
       - Makes a change that is refused because it may lose the node or its pods. Each check that it turns off is a warning then.
@@ -420,6 +433,9 @@ transaction:
         Whether it was observed from elsewhere, with O(nodecraft.kubeadm.node_transaction#module:observed); V(null) when
         O(observation_timeout) was 0.
       type: bool
+    observed_before:
+      description: The option O(observed_before) of the task; V(null) where it had none.
+      type: dict
     confirmed:
       description: Whether the controller confirmed the change; V(null) when O(confirm) was off.
       type: bool
@@ -482,6 +498,13 @@ def main() -> t.NoReturn:
             "force": {"type": "bool", "default": False},
             **transaction_options(),
             "observation_timeout": {"type": "int", "default": 0},
+            "observed_before": {
+                "type": "dict",
+                "options": {
+                    "canary": {"type": "list", "elements": "str", "default": []},
+                    "allocatable": {"type": "dict", "default": {}},
+                },
+            },
         },
     )
     require_yaml(module)

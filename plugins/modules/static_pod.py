@@ -432,6 +432,9 @@ transaction:
     observed:
       description: Always V(null). The node makes its observations itself, see O(canary).
       type: bool
+    observed_before:
+      description: Always V(null), as C(observed).
+      type: dict
     notes:
       description: What was noticed during the transaction, such as a restart of the kubelet, or what was not verified and why. Each is a warning, too.
       type: list

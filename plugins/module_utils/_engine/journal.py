@@ -356,7 +356,6 @@ class Result(t.TypedDict):
     log: list[str]
 
 
-# ``from`` is a word of Python's.
 RequestOrigin = t.TypedDict("RequestOrigin", {"at": str, "from": str})
 
 
@@ -376,6 +375,7 @@ class _ChangeRequest(t.TypedDict):
 class _Options(t.TypedDict, total=False):
     confirm_timeout: int | None
     observation_timeout: int | None
+    observed_before: Json | None
     reverts: str | None
     obsolete: list[str]
 
@@ -414,7 +414,7 @@ class Journal(_ChangeRequest, _Options, Progress):
 
     directories: directories that the files need and that do not exist yet. obsolete: directories of ours that nothing needs after a commit;
     removed when they are empty then. confirm_timeout, observation_timeout: seconds to wait before the commit for a confirmation, and for what the run
-    observes from elsewhere; None for none. reverts: the transaction that this one reverts.
+    observes from elsewhere; None for none. observed_before: the same before the change. reverts: the transaction that this one reverts.
     """
 
 

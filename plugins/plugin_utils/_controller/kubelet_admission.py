@@ -12,35 +12,28 @@ import time
 import typing as t
 
 from ...module_utils._plan.kubelet import rollout as kubelets
+from ...module_utils._plan.kubelet import unverified_changes
 from ...module_utils._plan.kubelet.kubelet_results import (
     Admission,
-    Comparison,
     KubeletDecision,
     KubeletHost,
     KubeletSettings,
     LeaseState,
 )
-from ...module_utils._plan.kubernetes import access, coverage
-from ...module_utils._plan.static_pod import rollout as control_planes
-from ...module_utils._plan.static_pod.static_pod_results import StaticPodHost
+from ...module_utils._plan.kubernetes import coverage
 from ...module_utils._plan.transaction import report, rollout
 from ...module_utils._plan.transaction.api_host import ApiHost
 from ...module_utils._plan.transaction.results import LeaseResult, NodesInfo
 from ...module_utils._plan.transaction.rollout import Hosts, PassStart
 from .base_steps import UNCHANGED_PREFIX
+from .kubelet_comparison import KubeletComparison
 from .lease_holder import holder_name
-from .play_view import Json
-from .role_rollout import RoleRollout
-from .rollout_pass import RolloutPass
 
 _PLANE_SETTINGS = ("control_plane_feature_gates", "control_plane_admission_plugins", "control_plane_components")
 
 
-class KubeletAdmission(RoleRollout[KubeletHost]):
+class KubeletAdmission(KubeletComparison):
     """These steps of one host."""
-
-    host_type = KubeletHost
-    _planner = "kubelet"
 
     def _checked_settings(self) -> KubeletSettings:
         settings: KubeletSettings = self._typed_settings(self._settings)
@@ -71,7 +64,7 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         batches = kubelets.batches(planned, self._pass.own.settings.node_kubelet_max_unavailable)
         api = tuple(self._api_hosts(candidates))
         # Where one is to change, the others are compared before it.
-        compares = not batches and bool(kubelets.idle_settings(planned))
+        compares = not batches and bool(kubelets.idle_settings(planned) or unverified_changes.hosts_to_observe(planned))
         return dataclasses.replace(
             decision,
             candidates=candidates,
@@ -114,14 +107,13 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             admission = self._with_coverage(admission, hosts, None, decision.excluded, why=why)
         elif decision.compares and not self._repairs_control_planes:
             found = self._compare_kubelets(hosts, decision)
-            admission = dataclasses.replace(admission, api_reachable=found.api_reachable, mismatches=found.mismatches)
+            admission = dataclasses.replace(
+                admission,
+                api_reachable=found.api_reachable,
+                mismatches=found.mismatches,
+                report_lines=found.report_lines,
+            )
         return dataclasses.replace(admission, failed=bool(admission.refusal))
-
-    @property
-    def _repairs_control_planes(self) -> bool:
-        """Whether this is the plan of a run that repairs a control plane, which must not wait for its API. The kubelets are compared after that."""
-        planes = RolloutPass(self._play, "control_plane", StaticPodHost)
-        return self._step.plan_only and bool(control_planes.impaired_hosts(planes.hosts()))
 
     def _end_api(self, decision: KubeletDecision) -> ApiHost:
         """Who uses the API for a host that does not decide: if it ends the rollout for all, those before it were lost."""
@@ -150,7 +142,8 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
     ) -> Admission:
         """Check through the API what the restarts would do. api_reachable is false when the next host is to be tried."""
         settings, cluster = self._pass.own.settings, admission.cluster
-        rights = kubelets.rights(hosts, turns, settings)
+        canaries = [*turns, *unverified_changes.hosts_to_observe(hosts)]
+        rights = kubelets.rights(hosts, turns, settings, canaries=canaries)
         review, refusal = self._review_rights(rights, cluster, "node_kubelet needs until the last kubelet is compared")
         if refusal:
             return _with_refusal(admission, refusal)
@@ -170,7 +163,8 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         why = info.msg or "the API does not answer"
         found = self._with_coverage(admission, hosts, known, decision.excluded, why=why)
         refusals = kubelets.check_restarts(hosts, turns, info)
-        mismatches = kubelets.idle_mismatches(hosts, info)
+        again = self._observe_again(hosts, info, cluster)
+        mismatches = {**again.mismatches, **kubelets.idle_mismatches(hosts, info)}
         if refusals.message and not found.refusal:
             found = dataclasses.replace(
                 found, refusal=refusals.message, msg=f"Nothing was changed, because {refusals.message}"
@@ -183,36 +177,13 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
             restart_refusals=refusals.by_host,
             mismatches=mismatches,
             allocatable={name: kubelets.plugin_allocatable(info, hosts[name].plan.node) for name in turns},
-            report_lines=[*found.report_lines, *report.unverified_lines(kubelets.unverified_idle(hosts, info))],
+            report_lines=[
+                *found.report_lines,
+                *report.unverified_lines(kubelets.unverified_idle(hosts, info)),
+                *again.report_lines,
+            ],
             warnings=[*found.warnings, *kubelets.unreadable_warnings(hosts, turns, info)],
         )
-
-    def _is_last_api(self, decision: KubeletDecision) -> bool:
-        """Whether no other host sends the requests where this one gets no response."""
-        return self._play.delegate_host == decision.api[-1].host
-
-    def compare(self) -> Comparison:
-        """Compare kubelets again that were compared when a playbook planned, and that had nothing to change while others had."""
-        decision = self._coordinator.decision
-        return self._compare_kubelets(self._pass.hosts(decision.planned), decision)
-
-    def _compare_kubelets(self, hosts: Hosts[KubeletHost], decision: KubeletDecision) -> Comparison:
-        """See on one host, where no kubelet is to change, that all of them use what is desired. The end reports those that do not, because other
-        roles may have something to repair. api_reachable is false when the next host is to be tried."""
-        cluster, unchanged_hosts = kubelets.cluster(hosts), kubelets.idle_settings(hosts)
-        expected = kubelets.by_node(hosts, unchanged_hosts)
-        arguments: Json = {"requested": False, "kubelets": expected, "cluster": cluster}
-        info = self._modules.run("node_resource_info", arguments, NodesInfo)
-        if info.nodes is None and not self._is_last_api(decision):
-            return Comparison(api_reachable=False)
-        why = kubelets.read_error(info) if info.nodes is None else ""
-        if info.nodes is not None and info.failed:
-            # A right that is missing is the same for all of them.
-            rights = access.of_kubelets(list(expected), reads_pods=False)
-            why = self._review_rights(rights, cluster, "node_kubelet needs to compare them")[1]
-        if not why:
-            return Comparison(mismatches=kubelets.idle_mismatches(hosts, info))
-        return Comparison(mismatches=kubelets.not_compared(unchanged_hosts, why))
 
     def _with_coverage(
         self,
@@ -242,7 +213,8 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         warnings = [found.warning] if found.warning else []
         if found.refusal:
             admission = _with_refusal(admission, found.refusal)
-        return dataclasses.replace(admission, report_lines=report_lines, warnings=warnings)
+        missing = [*found.missing, *excluded]
+        return dataclasses.replace(admission, report_lines=report_lines, warnings=warnings, missing=missing)
 
     def _with_lease(self, admission: Admission) -> Admission:
         """Acquire the Lease while kubelets are restarted, and see whether another run had it since the plan. In check mode, and in the plan of a
@@ -250,11 +222,14 @@ class KubeletAdmission(RoleRollout[KubeletHost]):
         own = self._pass.own.settings
         if not own.node_kubelet_lease or self._step.plan_only:
             return admission
+        hosts = self._pass.hosts(self._coordinator.decision.planned)
         result = self._acquire_lease(
             admission.cluster,
             wait_timeout=own.lock_timeout,
             takeover=own.lease_takeover,
-            open_transactions=kubelets.open_transactions(self._pass.hosts(self._coordinator.decision.planned)),
+            resume=own.node_kubelet_resume,
+            intents=unverified_changes.intents(hosts, admission.missing),
+            open_transactions=kubelets.open_transactions(hosts),
         )
         refusal = kubelets.lease_refusal(result)
         if refusal:

@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import dataclasses
-import secrets
 import time
 import typing as t
 
 from ...module_utils._plan.common import typed
 from ...module_utils._plan.common.errors import Refusal
-from ...module_utils._plan.kubelet import observation
+from ...module_utils._plan.common.typed import Mapped
+from ...module_utils._plan.kubelet import observation, unverified_changes
 from ...module_utils._plan.kubelet import rollout as kubelets
 from ...module_utils._plan.kubelet.kubelet_results import (
     Admission,
@@ -24,7 +24,6 @@ from ...module_utils._plan.kubelet.kubelet_results import (
     LeaseState,
     Verification,
 )
-from ...module_utils._plan.kubelet.observation import CanaryResult
 from ...module_utils._plan.transaction import report, rollout
 from ...module_utils._plan.transaction.results import (
     ChangeResult,
@@ -96,14 +95,7 @@ class NodeKubeletRollout(KubeletAdmission):
         unobserved = observation.unobserved_reason(own.plan, own.settings)
         if unobserved:
             return dataclasses.replace(found, unobserved=unobserved)
-        return observation.add_canary(found, self._run_canary(admission.cluster, is_first=True), own.settings)
-
-    def _run_canary(self, cluster: t.Any, *, is_first: bool) -> CanaryResult:
-        """Start a pod on the node of this host, from the host that sends the requests."""
-        own = self._pass.own
-        name = f"kubelet-{'before' if is_first else 'after'}-{secrets.token_hex(4)}"
-        request = observation.canary_request(own.plan, own.settings, name=name, is_first=is_first, cluster=cluster)
-        return self._modules.run("node_canary", request, CanaryResult)
+        return observation.add_canary(found, self._run_canary(own, admission.cluster, "before"), own.settings)
 
     def verify(self) -> Verification:
         """Read from the API what became of the restarted kubelet, and warn of what another run has changed there since it was planned."""
@@ -152,7 +144,7 @@ class NodeKubeletRollout(KubeletAdmission):
         """What a canary shows to be lost behind the change, and what it does not show."""
         if not observation.is_observed(self._pass.own.change) or not turn.canary:
             return "", ""
-        return observation.find_losses(turn.canary, self._run_canary(cluster, is_first=False))
+        return observation.find_losses(turn.canary, self._run_canary(self._pass.own, cluster, "after"))
 
     def conclude(self) -> Conclusion:
         """Let the node end the change as it was observed, and fail for what is not as it has to be: those of the batch were all observed before."""
@@ -241,13 +233,20 @@ class NodeKubeletRollout(KubeletAdmission):
         }
         lost = [name for name, host in hosts.items() if host.state == rollout.LOST]
         included = {name: each for name, each in reports.items() if each and name not in decision.excluded}
+        comparison = self._coordinator.comparison
         lines = [
-            *admission.report_lines,
+            *(comparison.report_lines if comparison else ()),
             *(each for host in hosts.values() if host.verification for each in host.verification.warnings),
             *report.left_alone_lines(kubelets.left_alone(included)),
         ]
         others = {name: typed.as_mapping(reports[name]) or {} for name in lost}
-        return PassEnd(report=own_report, lines=lines, others=others, warnings=self._release_lease(admission))
+        warnings = self._release_lease(hosts, admission)
+        return PassEnd(report=own_report, lines=lines, others=others, warnings=warnings)
+
+    def acknowledge_outcomes(self, own_report: Mapped | None) -> None:
+        """As in all roles, but for a change that stands and was not verified to the end: the next run observes that first."""
+        parts = self.parts_of(dict(own_report or {}))
+        super().acknowledge_outcomes(own_report if not unverified_changes.is_unverified(parts) else {})
 
     def why_failed(self, parts: Report) -> str:
         """As in all roles, and why a kubelet with nothing to change does not count as using what is desired."""
@@ -263,10 +262,10 @@ class NodeKubeletRollout(KubeletAdmission):
         """As in all roles."""
         return dict(parts["kubelet"].raw) if parts else report
 
-    def _release_lease(self, admission: Admission) -> list[str]:
+    def _release_lease(self, hosts: Hosts[KubeletHost], admission: Admission) -> list[str]:
         if not admission.lease:
             return []
-        request = kubelets.lease_release(holder_name(), admission.lease.cluster)
+        request = unverified_changes.release_request(hosts, holder_name(), admission.lease.cluster)
         result = self._modules.run("rollout_lease", request, LeaseResult)
         if not result.has_failed:
             return []

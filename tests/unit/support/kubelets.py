@@ -111,6 +111,7 @@ def parameters(**given: t.Any) -> dict[str, t.Any]:
         "purge": False,
         "adopt": False,
         "observation_timeout": 0,
+        "observed_before": None,
         "force": False,
         "rehearse": True,
         "rollback": True,

@@ -41,6 +41,7 @@ def outcome_of(journal: Journal) -> Json:
         "id": journal["id"],
         "requested": journal["requested"],
         "reverts": journal.get("reverts"),
+        "observed_before": journal.get("observed_before"),
         **result_of(journal),
     }
 

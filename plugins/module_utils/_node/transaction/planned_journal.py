@@ -32,13 +32,14 @@ _STAMP = "%Y%m%dT%H%M%S.%fZ"
 @dataclasses.dataclass(frozen=True)
 class TransactionSettings:
     """How a transaction waits and ends. Times in seconds; confirm_timeout: None when no confirmation is required,
-    observation_timeout: None when no run observes the change from elsewhere."""
+    observation_timeout: None when no run observes the change from elsewhere. observed_before: what such a run has observed before it."""
 
     wait_timeout: int
     min_ready_seconds: int
     rollback: bool
     confirm_timeout: int | None = None
     observation_timeout: int | None = None
+    observed_before: t.Mapping[str, t.Any] | None = None
 
     @classmethod
     def of(cls, params: t.Mapping[str, t.Any]) -> TransactionSettings:
@@ -57,6 +58,7 @@ class TransactionSettings:
             params["rollback"],
             timeout,
             params.get("observation_timeout") or None,
+            params.get("observed_before"),
         )
 
 
@@ -77,6 +79,7 @@ def new_journal(name: str, files: list[FileEntry], watch: Watch, settings: Trans
         "rollback": settings.rollback,
         "confirm_timeout": settings.confirm_timeout,
         "observation_timeout": settings.observation_timeout,
+        "observed_before": dict(settings.observed_before) if settings.observed_before else None,
         "notes": [],
         "times": {},
         "result": None,

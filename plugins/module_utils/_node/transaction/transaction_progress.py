@@ -33,6 +33,7 @@ _POLL_INTERVAL = 0.1
 _UNKNOWN = (
     "requested",
     "reverts",
+    "observed_before",
     "healthy",
     "ended",
     "seconds",

@@ -13,6 +13,7 @@ import typing as t
 from ..common import typed
 from ..kubernetes.clusters import ClusterIdentity
 from ..transaction.api_host import ApiHost
+from ..transaction.messages import COMMITTED, Transaction
 from ..transaction.results import ChangeResult, ComponentResult, PodLosses
 from ..transaction.rollout import Decision, HostResults, StepResult, Turn
 
@@ -34,6 +35,7 @@ class KubeletSettings:
     wait_timeout: int = 0
     min_ready_seconds: int = 0
     lock_timeout: int = 0
+    node_kubelet_resume: bool = False
     allocatable_timeout: int = 0
     canary: bool = True
     canary_namespace: str = ""
@@ -45,10 +47,26 @@ class KubeletSettings:
 
 
 @dataclasses.dataclass(frozen=True)
+class ObservedBefore:
+    """What a run has observed of a kubelet through the API before its change. canary: the steps that worked. allocatable: of device plugins, as numbers."""
+
+    canary: t.Sequence[str] = ()
+    allocatable: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class KubeletTransaction(Transaction):
+    """The change of a kubelet."""
+
+    observed_before: ObservedBefore = typed.field_of(ObservedBefore, ObservedBefore())
+
+
+@dataclasses.dataclass(frozen=True)
 class KubeletPlan(ComponentResult):
     """The result of the module C(kubelet) in check mode. control_plane: why the node counts as one; empty when it does not.
     limits: what the kubelet will leave to pods; None when the change does not affect it. sandbox_image: with which its runtime begins every pod."""
 
+    previous_transaction: KubeletTransaction | None = typed.field_of(KubeletTransaction)
     cluster: ClusterIdentity = typed.field_of(ClusterIdentity)
     control_plane: t.Sequence[str] = ()
     limits: t.Any = None
@@ -81,11 +99,12 @@ class LeaseState:
 @dataclasses.dataclass(frozen=True)
 class Comparison(StepResult):
     """Of the step compare, and of what admit compares. mismatches: why kubelets with nothing to change do not count as using what is desired, by
-    host."""
+    host. report_lines: for people."""
 
     api_reachable: bool = True
     refusal: str = ""
     mismatches: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    report_lines: t.Sequence[str] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,8 +120,8 @@ class Admission(Comparison):
     """Of the step admit. files: what the host includes. batches, before: its batch as a list, and the hosts of the one before it. The rest is of the
     coordinator.
 
-    report_lines: for people. restart_refusals: against the restart of single hosts. allocatable: of device plugins before it, by host; None where that is
-    not known.
+    missing: the nodes of the cluster that are not in this run. restart_refusals: against the restart of single hosts. allocatable: of device plugins before
+    it, by host; None where that is not known.
     """
 
     api: ApiHost | None = typed.field_of(ApiHost.parse)
@@ -110,7 +129,7 @@ class Admission(Comparison):
     batches: t.Sequence[t.Sequence[str]] = ()
     before: t.Sequence[str] = ()
     cluster: t.Any = None
-    report_lines: t.Sequence[str] = ()
+    missing: t.Sequence[str] = ()
     restart_refusals: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     allocatable: t.Mapping[str, t.Mapping[str, int] | None] = dataclasses.field(default_factory=dict)
     lease: LeaseState | None = typed.field_of(LeaseState)
@@ -128,6 +147,7 @@ class KubeletTurn(Turn):
     running: t.Mapping[str, t.Any] | None = None
     unwatched_reason: str = ""
     observation_timeout: int = 0
+    observed_before: ObservedBefore | None = typed.field_of(ObservedBefore)
     canary: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     unobserved: str = ""
 
@@ -208,6 +228,12 @@ class KubeletHost(HostResults[KubeletSettings, KubeletPlan]):
     def has_turn(self) -> bool:
         """Whether there is something to change, or a change that an earlier run left open."""
         return self.plan.has_work
+
+    @property
+    def unverified_change(self) -> KubeletTransaction | None:
+        """The change of an earlier run that stands and that no run has verified to the end; None without one."""
+        previous = self.plan.previous_transaction
+        return previous if previous and previous.outcome == COMMITTED and self.settings.node_kubelet_check_api else None
 
     @property
     def is_control_plane(self) -> bool:

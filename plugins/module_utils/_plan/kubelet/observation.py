@@ -12,7 +12,7 @@ import typing as t
 from ..common.typed import ModuleResult
 from ..transaction import messages
 from ..transaction.results import ChangeResult, NodesInfo
-from .kubelet_results import KubeletPlan, KubeletSettings, KubeletTurn
+from .kubelet_results import KubeletPlan, KubeletSettings, KubeletTurn, ObservedBefore
 from .rollout import HALT, REMEDIES
 
 BEFORE_SECONDS, AFTER_SECONDS = 30, 120
@@ -67,9 +67,11 @@ def add_canary(turn: KubeletTurn, found: CanaryResult, settings: KubeletSettings
     """A turn with what its canary shows before the change. The node waits, whatever that is: there is more to compare."""
     problem = found.unverified or (found.reason if found.has_failed else "")
     problem = problem or "; ".join(f"{step}: {why}" for step, why in found.steps.items() if why)
+    worked = [step for step, why in found.steps.items() if not why]
     return dataclasses.replace(
         turn,
         observation_timeout=observation_timeout(settings),
+        observed_before=ObservedBefore(canary=worked, allocatable=turn.allocatable),
         canary=found.steps,
         unobserved=f"{_STARTS}: not before the change either ({problem})" if problem else "",
     )

@@ -34,7 +34,13 @@ from .kubelet_results import (
     LeaseState,
 )
 
-SAME_FOR_ALL = ("node_kubelet_max_unavailable", "node_kubelet_check_api", "node_kubelet_api_host", "node_kubelet_lease")
+SAME_FOR_ALL = (
+    "node_kubelet_max_unavailable",
+    "node_kubelet_check_api",
+    "node_kubelet_api_host",
+    "node_kubelet_lease",
+    "node_kubelet_resume",
+)
 
 REMEDIES = (
     "If credentials are missing: a control plane of the inventory uses its own admin.conf; elsewhere set K8S_AUTH_KUBECONFIG, or"
@@ -141,13 +147,15 @@ def cluster(hosts: Hosts[KubeletHost]) -> Json:
     return clusters.expected_identity({host.plan.node: host.plan.cluster for host in hosts.values()})
 
 
-def rights(hosts: Hosts[KubeletHost], turns: t.Sequence[str], settings: KubeletSettings) -> list[access.Right]:
+def rights(
+    hosts: Hosts[KubeletHost], turns: t.Sequence[str], settings: KubeletSettings, *, canaries: t.Sequence[str]
+) -> list[access.Right]:
     """What the account must be allowed before kubelets are restarted: to read what they use afterwards, and the Lease. settings: of the host
-    that sends the requests."""
+    that sends the requests. canaries: the hosts on whose nodes pods are started."""
     nodes = [host.plan.node for host in hosts.values()]
     reads_pods = bool(_hosts_keeping_pods(hosts, turns))
     of_lease = access.of_lease(LEASE, LEASE_NAMESPACE) if settings.node_kubelet_lease else []
-    spaces = {host.settings.canary_namespace for name, host in hosts.items() if name in turns and host.settings.canary}
+    spaces = {hosts[name].settings.canary_namespace for name in canaries if hosts[name].settings.canary}
     of_canary = [right for space in sorted(spaces) for right in access.of_canary(space)]
     return [*access.of_kubelets(nodes, reads_pods=reads_pods), *of_lease, *of_canary]
 
@@ -304,11 +312,6 @@ def open_transactions(hosts: Hosts[KubeletHost]) -> list[str]:
     ]
 
 
-def lease_release(holder: str, cluster: t.Any) -> Json:
-    """How the Lease is released, as options of C(rollout_lease)."""
-    return {"name": LEASE, "state": "released", "holder": holder, "cluster": cluster}
-
-
 def lease_refusal(result: LeaseResult) -> str:
     """Why kubelets must not be restarted; empty when this run holds the Lease."""
     if not result.has_failed:
@@ -445,7 +448,7 @@ def pod_losses_error(node: str, info: NodesInfo) -> str:
         return ""
     return (
         f"{begin} its restart ended {len(ended)} of {losses.watched} pods: {join_first(map(str, ended))}. {HALT} Another restart would end the next"
-        " ones."
+        " ones: change what is desired of this node, or run with -e node_kubelet_resume=true where that is meant."
     )
 
 
@@ -481,7 +484,7 @@ def host_report(host: KubeletHost) -> ComponentResult | None:
 def _unverified_after_change(host: KubeletHost, known: ComponentResult, pods: PodLosses) -> list[str]:
     """What was not verified of a kubelet. known: of the plan, and of the turn. pods: what became of those that ran before."""
     is_changed = was_changed(host.change, check_mode=False)
-    unverified = [*_unverified_after_crash(known), *_unverified_by_settings(host, is_changed=is_changed)]
+    unverified = [*_unverified_after_crash(host, known), *_unverified_by_settings(host, is_changed=is_changed)]
     if why := _unreported(host, known):
         seen = (*([_DEVICES] if host.settings.allocatable_timeout > 0 else ()), _PODS)
         unverified += [f"{what}: the API only shows what was so before it: {why}" for what in seen]
@@ -513,14 +516,15 @@ def _unreported(host: KubeletHost, known: ComponentResult) -> str:
     return next(found, "")
 
 
-def _unverified_after_crash(known: ComponentResult) -> list[str]:
-    """What was not verified behind a restart whose run ended before: what was there before it is not known any more. known: of the plan, and of
-    the turn, which takes up what is open."""
+def _unverified_after_crash(host: KubeletHost, known: ComponentResult) -> list[str]:
+    """What was not verified behind a restart whose run ended before: what was there before it is not known any more, but for the devices that the node has
+    from that run. known: of the plan, and of the turn, which takes up what is open."""
     earlier = known.previous_transaction
     if earlier is None or earlier.outcome in ("", ABORTED):
         return []
     why = f"the run that made transaction {earlier.id} ended before it looked"
-    return [f"{_DEVICES}: {why}", f"{_PODS}: {why}"]
+    has_devices = bool(host.unverified_change and host.unverified_change.observed_before.canary) and not host.has_turn
+    return [*([] if has_devices else [f"{_DEVICES}: {why}"]), f"{_PODS}: {why}"]
 
 
 def _unverified_by_settings(host: KubeletHost, *, is_changed: bool) -> list[str]:

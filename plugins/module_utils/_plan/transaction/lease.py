@@ -231,7 +231,8 @@ def _refuse_halted(lease: Lease, request: LeaseRequest) -> None:
     if mark and mark.intent in request.intents and not request.resume:
         raise Refusal(
             f"a rollout of the same desired state failed on {mark.node} at {mark.at} (run of {mark.by}): {mark.reason.rstrip('.')}."
-            " Change the desired state, or repair the cause and set resume: true (in the role: control_plane_resume)."
+            " Change the desired state, or repair the cause and set resume: true (in the roles: control_plane_resume or"
+            " node_kubelet_resume)."
         )
 
 

@@ -44,7 +44,13 @@ def test_outcome_of_the_last_transaction_is_returned_and_acknowledged(
     with pytest.raises(SystemExit):
         start(node_transaction.main, name="kube-apiserver", wait=5)
     result = json.loads(capsys.readouterr().out)
-    assert result["transaction"] == {"id": "1", "requested": {}, "reverts": None, "outcome": "committed"}
+    assert result["transaction"] == {
+        "id": "1",
+        "requested": {},
+        "reverts": None,
+        "observed_before": None,
+        "outcome": "committed",
+    }
     assert read_json(str(directory / "followed.json")) == {"id": "1"}
 
 

@@ -483,7 +483,7 @@ def test_a_kubelet_that_uses_something_else_stops_the_next_batch(ignores_errors:
     assert found.changed == ["cp1", "w1"]
     assert "config maxPods is 110, not 50. Set a value" in found.failures["w1 conclude"]
     assert found.report("w2")["msg"] == "Not changed, because w1 failed."
-    assert lease_calls(found)[-1][0] == "released"
+    assert lease_calls(found)[-1][0] == "halted"
 
 
 # ---- after a failure -------------------------------------------------------------------------------------------------

@@ -35,7 +35,8 @@ def test_rights_for_a_canary_are_those_of_its_namespace() -> None:
         "w1": results(host("n1", settings={"canary_namespace": "canaries"})),
         "w2": results(host("n2", settings={"canary_namespace": "of-no-turn"})),
     }
-    rights = [each for each in rollout.rights(hosts, ["w1"], KubeletSettings()) if each.namespace == "canaries"]
+    needed = rollout.rights(hosts, ["w1"], KubeletSettings(), canaries=["w1"])
+    rights = [each for each in needed if each.namespace == "canaries"]
     assert [str(each) for each in rights] == [
         "create pods in canaries",
         "list pods in canaries",

@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import typed
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import rollout
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import rollout, unverified_changes
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.kubelet_results import (
     KubeletHost,
     KubeletPlan,
@@ -131,7 +131,7 @@ def test_what_is_queried_before_the_restarts() -> None:
 )
 def test_rights_are_those_of_what_follows(force: bool, lease: bool, missing: set[str]) -> None:
     hosts = {"w1": host("n1", settings={"force": force, "canary": False})}
-    rights = rollout.rights(every(hosts), ["w1"], KubeletSettings(node_kubelet_lease=lease))
+    rights = rollout.rights(every(hosts), ["w1"], KubeletSettings(node_kubelet_lease=lease), canaries=["w1"])
     assert {right.resource for right in rights} == {"nodes", "nodes/proxy", "pods", "leases"} - missing
     proxy = next(right for right in rights if right.resource == "nodes/proxy")
     assert (proxy.verb, proxy.names) == ("get", ("n1",))
@@ -247,11 +247,12 @@ def test_how_the_lease_is_held_and_released() -> None:
         "plan_age": 3,
         "cluster": {"ca_sha256": "a"},
     }
-    assert rollout.lease_release("me", {}) == {
+    assert unverified_changes.release_request({}, "me", {}) == {
         "name": "nodecraft-kubeadm-kubelets",
         "state": "released",
         "holder": "me",
         "cluster": {},
+        "completed": False,
     }
 
 
