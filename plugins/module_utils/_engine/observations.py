@@ -47,7 +47,7 @@ CANARY = "canary"
 _SERVICE = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes"
 # An account that every cluster has.
 _DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
-_DNS_PORT, _DNS_SECONDS = 53, 2.0
+_DNS_PORT, _DNS_SECONDS, _DNS_HEADER = 53, 2.0, 12
 _TOKENS = "pods/*/volumes/kubernetes.io~projected/kube-api-access-*/token"
 _STABLE = re.compile(r"v[0-9]+")
 # The API versions of Kubernetes itself, not those of CustomResourceDefinitions or other servers, which come and go.
@@ -158,7 +158,7 @@ class Observations:
         return [address["address"] for address in addresses if address["type"] == "InternalIP"]
 
     def _observe_dns(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
-        """Each address of clusterDNS answers a question; whatever it answers counts."""
+        """Each address of clusterDNS knows the name of the Service kubernetes."""
         problems = [_dns_problem(server, planned[side]["name"]) for server in planned[side]["servers"]]
         return {"clusterDNS": "; ".join(filter(None, problems))} if problems or worked else {}
 
@@ -323,4 +323,8 @@ def _dns_problem(server: str, name: str) -> str:
             answer = client.recv(4096)
     except OSError as exc:
         return f"{server}: {exc}"
-    return "" if answer[:2] == identifier else f"{server}: it answers something else"
+    if answer[:2] != identifier or len(answer) < _DNS_HEADER:
+        return f"{server}: it answers something else"
+    # A name server on the way answers for every address, with NXDOMAIN. A cluster of IPv6 alone has the name, without an address of this type.
+    code = answer[3] & 0x0F
+    return f"{server}: it does not know {name} (code {code})" if code else ""

@@ -130,7 +130,15 @@ def test_each_address_of_a_node_shows_the_kubelets_certificate() -> None:
     assert "the kubelet's server at 127.0.0.1 (" in made.find_losses()
 
 
-def test_name_servers_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("header", "problem"),
+    [
+        (b"\x81\x80\0\1", ""),
+        (b"\x81\x83\0\1", "it does not know kubernetes.default.svc.cluster.local (code 3)"),
+        (b"\x81", "it answers something else"),
+    ],
+)
+def test_name_servers_know_the_api(monkeypatch: pytest.MonkeyPatch, header: bytes, problem: str) -> None:
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind(("127.0.0.1", 0))
     monkeypatch.setattr(observations, "_DNS_PORT", server.getsockname()[1])
@@ -140,16 +148,16 @@ def test_name_servers_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer() -> None:
         question, address = server.recvfrom(512)
         questions.append(question)
-        server.sendto(question[:2] + b"\x81\x80" + question[4:], address)
+        server.sendto(question[:2] + header + (question[6:] if len(header) > 1 else b""), address)
 
     thread = threading.Thread(target=answer)
     thread.start()
     made, found = observe("dns", {"servers": ["127.0.0.1"], "name": "kubernetes.default.svc.cluster.local"})
     thread.join()
     server.close()
-    assert found == {"clusterDNS": ""}
+    assert found == {"clusterDNS": problem and f"127.0.0.1: {problem}"}
     assert b"\x0akubernetes\x07default\x03svc\x07cluster\x05local\x00\x00\x01\x00\x01" in questions[0]
-    assert made.find_losses().startswith("what worked before does not: clusterDNS (127.0.0.1: ")
+    assert made.find_losses().startswith("" if problem else "what worked before does not: clusterDNS (127.0.0.1: ")
 
 
 def test_kubelet_without_name_servers_has_none_to_observe() -> None:
