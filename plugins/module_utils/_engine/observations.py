@@ -10,6 +10,7 @@ behind a change that was committed (1.37.2). Which observations are made is plan
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import os
@@ -48,7 +49,8 @@ _SERVICE = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSel
 # An account that every cluster has.
 _DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 _DNS_PORT, _DNS_SECONDS, _DNS_HEADER = 53, 2.0, 12
-_TOKENS = "pods/*/volumes/kubernetes.io~projected/kube-api-access-*/token"
+_IN_POD = "volumes/kubernetes.io~projected/kube-api-access-*/token"
+_TOKENS_KEPT = 3
 _STABLE = re.compile(r"v[0-9]+")
 # The API versions of Kubernetes itself, not those of CustomResourceDefinitions or other servers, which come and go.
 _BUILT_IN = (
@@ -165,24 +167,29 @@ class Observations:
     # -- an API server -------------------------------------------------------------------------------------------------
 
     def _observe_tokens(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
-        """The token of a pod of this node that was issued before the change is accepted."""
+        """A token of a pod of this node that was issued before the change is accepted. A token ends with its pod, so one of those that are there is enough."""
+        address = planned[side]["server"]
         if worked is None:
             self._tokens = self._read_tokens()
-        elif not self._tokens:
-            add_unverified(
-                self.journal, "whether it accepts tokens that were issued before: this engine took over, and has none"
-            )
-        address = planned[side]["server"]
-        return {name: token_problem(self.host.kubelet_conf, address, token) for name, token in self._tokens.items()}
+        tokens = [token for path, token in self._tokens.items() if os.path.exists(path)]
+        if worked is not None and not tokens:
+            why = "the pods that had them have ended" if self._tokens else "this engine took over, and has none"
+            add_unverified(self.journal, f"whether it accepts tokens that were issued before: {why}")
+        problem = ""
+        for token in tokens:
+            problem = token_problem(self.host.kubelet_conf, address, token)
+            if not problem:
+                break
+        return {"the token of a pod": problem} if tokens else {}
 
     def _read_tokens(self) -> dict[str, str]:
-        """The token that was issued last, by its name in messages."""
-        paths = glob.glob(os.path.join(self.host.kubelet_root, _TOKENS))
-        try:
-            with open_to_read(os.path.realpath(max(paths, key=os.path.getmtime))) as stream:
-                return {"the token of a pod": stream.read().decode("ascii").strip()}
-        except (OSError, ValueError):  # no pod of this node has one
-            return {}
+        """The tokens of the pods that have been there for the longest, and so will be after the change, by their files."""
+        found: dict[str, str] = {}
+        for pod in sorted(glob.glob(os.path.join(self.host.kubelet_root, "pods", "*")), key=_time_of):
+            for path in glob.glob(os.path.join(glob.escape(pod), _IN_POD)):
+                with contextlib.suppress(OSError, ValueError), open_to_read(os.path.realpath(path)) as stream:
+                    found[path] = stream.read().decode("ascii").strip()
+        return dict(list(found.items())[:_TOKENS_KEPT])
 
     def _observe_peers(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
         """Pods reach the address that this server has in the Service kubernetes, and whichever server issues a token, the others accept it: a pod has
@@ -275,6 +282,13 @@ class Observations:
         "peers": _observe_peers,
         CANARY: _observe_canary,
     }
+
+
+def _time_of(path: str) -> float:
+    try:
+        return os.path.getmtime(path)
+    except OSError:  # its pod has just ended
+        return 0.0
 
 
 def _request_problem(host: str, port: int) -> str:

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import socket
 import threading
 import types
@@ -164,6 +166,33 @@ def test_kubelet_without_name_servers_has_none_to_observe() -> None:
     assert observe("dns", {"servers": [], "name": "a"})[1] == {}
 
 
+class Tokens:
+    """Pods of a node with their tokens, and an API server that refuses some. pods: names, as they were started."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch, pods: t.Sequence[str]) -> None:
+        self.host = Host(kubelet_root=str(directory))
+        self.refused: set[str] = set()
+        self.sent: list[str] = []
+        self._directory = directory
+        for number, pod in enumerate(pods):
+            self.write(pod, pod)
+            os.utime(directory / "pods" / pod, (1000 + number, 1000 + number))
+        monkeypatch.setattr(observations, "token_problem", self._problem)
+
+    def write(self, pod: str, token: str) -> None:
+        path = self._directory / "pods" / pod / "volumes" / "kubernetes.io~projected" / "kube-api-access-x" / "token"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{token}\n", encoding="ascii")
+
+    def end(self, pod: str) -> None:
+        shutil.rmtree(self._directory / "pods" / pod)
+        self.refused.add(pod)
+
+    def _problem(self, _kubeconfig: str, _address: t.Any, token: str) -> str:
+        self.sent.append(token)
+        return "the API server answers 401" if token in self.refused else ""
+
+
 def test_token_of_a_pod_is_still_accepted(tmp_path: Path) -> None:
     with served_web() as web:
         host = Host(kubelet_root=str(tmp_path), kubelet_conf=str(tmp_path / "kubelet.conf"))
@@ -179,6 +208,46 @@ def test_token_of_a_pod_is_still_accepted(tmp_path: Path) -> None:
         assert web.headers[-1]["Authorization"] == "Bearer issued"
         web.health_status = 401
         assert made.find_losses() == "what worked before does not: the token of a pod (the API server answers 401)"
+
+
+def test_tokens_are_those_of_the_pods_that_run_longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = Tokens(tmp_path, monkeypatch, ["proxy", "network", "agent", "job"])
+    tokens.refused = {"proxy", "network", "agent", "job"}
+    _made, found = observe("tokens", {"server": {}}, host=tokens.host)
+    assert found == {"the token of a pod": "the API server answers 401"}
+    assert tokens.sent == ["proxy", "network", "agent"]
+
+
+@pytest.mark.parametrize("pods", [["job", "proxy"], ["proxy", "job"]])
+def test_token_of_a_pod_that_ended_is_no_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pods: t.Sequence[str]
+) -> None:
+    tokens = Tokens(tmp_path, monkeypatch, pods)
+    made, found = observe("tokens", {"server": {}}, host=tokens.host)
+    assert found == {"the token of a pod": ""}
+    tokens.end("job")
+    assert made.find_losses() == ""
+    tokens.refused.add("proxy")
+    assert made.find_losses() == "what worked before does not: the token of a pod (the API server answers 401)"
+
+
+def test_token_whose_pod_the_api_has_removed_is_no_loss_beside_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = Tokens(tmp_path, monkeypatch, ["job", "proxy"])
+    made, _found = observe("tokens", {"server": {}}, host=tokens.host)
+    tokens.refused.add("job")
+    assert made.find_losses() == ""
+
+
+def test_tokens_of_pods_that_all_ended_are_not_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = Tokens(tmp_path, monkeypatch, ["job"])
+    made, _found = observe("tokens", {"server": {}}, host=tokens.host)
+    tokens.end("job")
+    assert made.find_losses() == ""
+    assert made.journal["unverified"] == [
+        "whether it accepts tokens that were issued before: the pods that had them have ended"
+    ]
 
 
 def test_node_without_a_token_observes_none(tmp_path: Path, web: Web) -> None:
