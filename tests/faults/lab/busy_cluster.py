@@ -27,6 +27,7 @@ GROUP = flapping_servers.GROUP
 # Where kubelets of the lab send the questions of their pods; nothing serves names there by itself.
 NAME_SERVER = "10.96.0.10"
 STEP_SECONDS = 2.0
+EVERYWHERE: Json = {"tolerations": [{"operator": "Exists"}]}
 _PKI = "/etc/kubernetes/pki"
 
 
@@ -53,8 +54,8 @@ def _pod_spec(**fields: t.Any) -> Json:
 
 
 def _job_spec() -> Json:
-    """Two pods of a few seconds."""
-    template = {"spec": _pod_spec(restartPolicy="Never")}
+    """Two pods of a few seconds, on any node."""
+    template = {"spec": _pod_spec(restartPolicy="Never", **EVERYWHERE)}
     times = {"activeDeadlineSeconds": 6, "ttlSecondsAfterFinished": 5, "backoffLimit": 0}
     return {"parallelism": 2, "completions": 2, **times, "template": template}
 
@@ -127,10 +128,11 @@ class Bustle:
     def _command(self, number: int) -> tuple[list[str], str | None]:
         turn, step = divmod(number, 5)
         job = _object("Job", f"job-{turn}", "batch/v1", spec=_job_spec())
-        pod = _object("Pod", f"pod-{turn}", spec=_pod_spec())
+        # Its token is the newest one on the node of the API server, and ends with it.
+        pod = _object("Pod", f"pod-{turn}", spec=_pod_spec(nodeName=self._cluster.first.name, **EVERYWHERE))
         in_namespace = ["--namespace", NAMESPACE]
         if step == 3:
-            return ["delete", "pod", f"pod-{turn}", *in_namespace, "--wait=false"], None
+            return ["delete", "pod", f"pod-{turn - 1}", *in_namespace, "--wait=false", "--ignore-not-found"], None
         if step == 0:
             return ["scale", "deployment/breath", *in_namespace, f"--replicas={(0, 6, 2, 4)[turn % 4]}"], None
         if step == 4:
