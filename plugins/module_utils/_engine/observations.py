@@ -18,12 +18,13 @@ import re
 import socket
 import struct
 import typing as t
+from http import HTTPStatus
 
 from . import tls
 from .canary import SECONDS_BEFORE, TOKEN_REQUEST, Canary, token_of
 from .engine_errors import CredentialError
 from .files import POLL_SECONDS, Json, open_to_read
-from .http_requests import REQUEST_ERRORS, Server, describe_failure
+from .http_requests import REQUEST_ERRORS, Server, describe_failure, header_lines
 from .journal import (
     LOST,
     PREPARED,
@@ -48,14 +49,16 @@ CANARY = "canary"
 _SERVICE = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes"
 # An account that every cluster has.
 _DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
+# Where a kubelet authenticates, and where it does not matter whether it allows that.
+_KUBELET_METRICS = "/metrics/resource"
+_KUBELET_SERVER = "the kubelet's server at "
 _DNS_PORT, _DNS_SECONDS, _DNS_HEADER = 53, 2.0, 12
 _IN_POD = "volumes/kubernetes.io~projected/kube-api-access-*/token"
 _TOKENS_KEPT = 3
+_API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 _STABLE = re.compile(r"v[0-9]+")
 # The API versions of Kubernetes itself, not those of CustomResourceDefinitions or other servers, which come and go.
-_BUILT_IN = (
-    "/apis/apiregistration.k8s.io/v1/apiservices?labelSelector=kube-aggregator.kubernetes.io%2Fautomanaged%3Donstart"
-)
+_BUILT_IN = f"{_API_SERVICES}?labelSelector=kube-aggregator.kubernetes.io%2Fautomanaged%3Donstart"
 
 Problems = t.Mapping[str, str]  # what is observed -> why it does not work; empty where it does
 
@@ -79,6 +82,7 @@ class Observations:
         self.sleep = sleep
         self.publish = publish
         self._tokens: dict[str, str] = {}
+        self._unseen: dict[str, list[str]] = {}
         self._canaries: dict[str, dict[str, str]] = {}
 
     def read_before(self) -> dict[str, dict[str, str]]:
@@ -95,6 +99,8 @@ class Observations:
             losses = self._failing(quick, worked=True)
         # It waits by itself, and would only wait for what is lost already.
         losses = losses or self._failing([each for each in self._planned() if each["kind"] == CANARY], worked=True)
+        for name in (name for names in self._unseen.values() for name in names):
+            add_unverified(self.journal, f"whether it works: {name}: what it needs besides this component is away")
         described = "; ".join(f"{name} ({problem})" for name, problem in losses)
         return f"{LOST}{described}" if losses else ""
 
@@ -129,6 +135,8 @@ class Observations:
             before = self._before().get(each["kind"], {})
             names = [name for name, problem in before.items() if (not problem) is worked]
             problems = self._observe(each, side, names) if names else {}
+            if worked and each["kind"] != CANARY:
+                self._unseen[each["kind"]] = [name for name in names if name not in problems]
             failing += [(name, problem) for name, problem in problems.items() if problem and name in names]
         return failing
 
@@ -147,12 +155,21 @@ class Observations:
     def _observe_port(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
         """Each address of the Node shows a certificate at the kubelet's port; whatever it answers then counts. The API server reaches it there."""
         addresses = (
-            self._node_addresses(planned["node"]) if worked is None else [name.rpartition(" ")[2] for name in worked]
+            self._node_addresses(planned["node"])
+            if worked is None
+            else [name.removeprefix(_KUBELET_SERVER) for name in worked]
         )
         return {
-            f"the kubelet's server at {address}": _request_problem(address, planned[side]["port"])
-            for address in addresses
+            f"{_KUBELET_SERVER}{address}": _request_problem(address, planned[side]["port"]) for address in addresses
         }
+
+    def _observe_metrics(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
+        """It knows the token of a pod, as metrics-server and Prometheus use one, whether or not it allows the request. It looks each one up at the API."""
+        addresses, port = self._node_addresses(planned["node"]), planned[side]["port"]
+        problem = (
+            self._check_tokens(worked, lambda token: _bearer_problem(addresses[0], port, token)) if addresses else None
+        )
+        return {} if problem is None else {"the token of a pod at the kubelet's server": problem}
 
     def _node_addresses(self, node: NodeObject) -> list[str]:
         found, _why = self.http_get(node["kubeconfig"], f"/api/v1/nodes/{node['name']}")
@@ -167,20 +184,20 @@ class Observations:
     # -- an API server -------------------------------------------------------------------------------------------------
 
     def _observe_tokens(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
-        """A token of a pod of this node that was issued before the change is accepted. A token ends with its pod, so one of those that are there is enough."""
-        address = planned[side]["server"]
+        """The token of a pod of this node that was issued before the change is accepted."""
+        server = planned[side]["server"]
+        problem = self._check_tokens(worked, lambda token: token_problem(self.host.kubelet_conf, server, token))
+        return {} if problem is None else {"the token of a pod": problem}
+
+    def _check_tokens(self, worked: t.Sequence[str] | None, check: t.Callable[[str], str]) -> str | None:
+        """Why none of the tokens works; None without one. A token ends with its pod, so one of those that are there is enough."""
         if worked is None:
-            self._tokens = self._read_tokens()
-        tokens = [token for path, token in self._tokens.items() if os.path.exists(path)]
-        if worked is not None and not tokens:
-            why = "the pods that had them have ended" if self._tokens else "this engine took over, and has none"
-            add_unverified(self.journal, f"whether it accepts tokens that were issued before: {why}")
-        problem = ""
-        for token in tokens:
-            problem = token_problem(self.host.kubelet_conf, address, token)
-            if not problem:
-                break
-        return {"the token of a pod": problem} if tokens else {}
+            self._tokens = self._tokens or self._read_tokens()
+        found = None
+        for path, token in self._tokens.items():
+            if os.path.exists(path) and not (found := check(token)):
+                return ""
+        return found
 
     def _read_tokens(self) -> dict[str, str]:
         """The tokens of the pods that have been there for the longest, and so will be after the change, by their files."""
@@ -209,8 +226,21 @@ class Observations:
                         if (is_accepted := _is_token_accepted(kubeconfig, issuer, other)) is not None
                     }
                 )
-        for name in set(worked or ()) - set(problems):
-            add_unverified(self.journal, f"whether it works: {name}: another API server does not do its part")
+        return problems
+
+    def _observe_aggregated(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
+        """Each API that it takes from another server answers. Those come and go: one whose Service has no server that is ready is no problem of this one."""
+        kubeconfig, address = planned["kubeconfig"], planned[side]["server"]
+        found = api_request(kubeconfig, _API_SERVICES, address)
+        problems = dict.fromkeys(worked or (), "" if found.status == HTTPStatus.OK else found.problem)
+        for spec in _aggregated_of(found):
+            name = f"aggregated API {spec['group']}/{spec['version']}"
+            if worked is not None and name not in worked:
+                continue
+            response = api_request(kubeconfig, f"/apis/{spec['group']}/{spec['version']}", address)
+            problems[name] = "" if response.status == HTTPStatus.OK else response.problem
+            if problems[name] and not _has_servers(kubeconfig, address, spec["service"]):
+                problems.pop(name)
         return problems
 
     def _observe_versions(self, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None) -> Problems:
@@ -280,6 +310,8 @@ class Observations:
         "tokens": _observe_tokens,
         "versions": _observe_versions,
         "peers": _observe_peers,
+        "metrics": _observe_metrics,
+        "aggregated": _observe_aggregated,
         CANARY: _observe_canary,
     }
 
@@ -300,6 +332,40 @@ def _request_problem(host: str, port: int) -> str:
     except (CredentialError, *REQUEST_ERRORS) as exc:
         return describe_failure(exc)
     return ""
+
+
+def _bearer_problem(host: str, port: int, token: str) -> str:
+    """Why the kubelet does not know the bearer of a token."""
+    address: Address = {"scheme": "https", "host": host, "port": port}
+    server = Server(url_of(address), context=tls.client_context(verify=False))
+    try:
+        headers = header_lines({"Authorization": f"Bearer {token}"})
+        status = server.request("GET", _KUBELET_METRICS, headers=headers, timeout=PROBE_TIMEOUT).status
+    except (CredentialError, *REQUEST_ERRORS) as exc:
+        return describe_failure(exc)
+    return "it is rejected" if status == HTTPStatus.UNAUTHORIZED else ""
+
+
+def _aggregated_of(response: ApiResponse) -> list[Json]:
+    """The specifications of APIServices with a Service, which other servers answer for."""
+    try:
+        specs = (
+            [item["spec"] for item in json.loads(response.body)["items"]] if response.status == HTTPStatus.OK else []
+        )
+    except (ValueError, LookupError, TypeError):
+        return []
+    return [spec for spec in specs if spec.get("service")]
+
+
+def _has_servers(kubeconfig: str, address: Address, service: Json) -> bool:
+    """Whether a Service has an endpoint that is ready; so it counts where that cannot be read."""
+    path = f"/apis/discovery.k8s.io/v1/namespaces/{service['namespace']}/endpointslices"
+    found = api_request(kubeconfig, f"{path}?labelSelector=kubernetes.io%2Fservice-name%3D{service['name']}", address)
+    try:
+        endpoints = [each for item in json.loads(found.body)["items"] for each in item.get("endpoints") or []]
+    except (ValueError, LookupError, TypeError):
+        return True
+    return any((each.get("conditions") or {}).get("ready", True) for each in endpoints)
 
 
 def _is_token_accepted(kubeconfig: str, issuer: Address, other: Address) -> bool | None:

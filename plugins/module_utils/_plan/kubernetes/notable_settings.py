@@ -29,9 +29,17 @@ def _lists(entry: str) -> t.Callable[[str], bool]:
     return lambda text: entry in text.split(",")
 
 
-def _is_short(text: str) -> bool:
-    seconds = quantities.parse_duration(text)
-    return seconds is not None and seconds < _SHORTEST_GRACE_SECONDS
+def _is_shorter(limit: int) -> t.Callable[[str], bool]:
+    """limit: in seconds. No time at all has a meaning of its own."""
+    return lambda text: 0 < (quantities.parse_duration(text) or 0) < limit
+
+
+def _is_longer(limit: int) -> t.Callable[[str], bool]:
+    return lambda text: (quantities.parse_duration(text) or 0) > limit
+
+
+def _is_less(limit: int) -> t.Callable[[str], bool]:
+    return lambda text: text.lstrip("-").isdigit() and int(text) < limit
 
 
 def _is_old_tls(text: str) -> bool:
@@ -49,6 +57,20 @@ class NotableSetting:
 
 
 _CONTROL_PLANE = (API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
+_ELECTED = (CONTROLLER_MANAGER, SCHEDULER)
+_DISABLED_PLUGINS = {
+    "ServiceAccount": "makes pods without a ServiceAccount and its token",
+    "NodeRestriction": "lets the credentials of a node change other nodes and their pods",
+    "NamespaceLifecycle": "makes objects in namespaces that are deleted",
+    "PodSecurity": "does not enforce the Pod Security Standards of namespaces",
+    "ResourceQuota": "does not enforce quotas",
+    "LimitRanger": "does not apply LimitRanges",
+    "Priority": "makes pods without the priority of their class",
+    "DefaultStorageClass": "leaves claims without a class pending",
+    "MutatingAdmissionWebhook": "calls no mutating webhook",
+    "ValidatingAdmissionWebhook": "calls no validating webhook",
+    "ValidatingAdmissionPolicy": "does not enforce admission policies, the placement guard among them",
+}
 _TABLE = (
     NotableSetting(
         (API_SERVER,), "authorization-mode", _lists("AlwaysAllow"), "allows every request that no other mode denies"
@@ -65,6 +87,55 @@ _TABLE = (
         _lists("AlwaysPullImages"),
         "has every image pulled at each start of a pod, so none starts while its registry does not answer",
     ),
+    *(
+        NotableSetting((API_SERVER,), "disable-admission-plugins", _lists(plugin), consequence)
+        for plugin, consequence in _DISABLED_PLUGINS.items()
+    ),
+    NotableSetting(
+        (API_SERVER,), "service-account-lookup", _is("false"), "accepts the tokens of ServiceAccounts that are deleted"
+    ),
+    NotableSetting(
+        (API_SERVER,), "enable-bootstrap-token-auth", _is("false"), "lets no node join with a token of kubeadm"
+    ),
+    NotableSetting(
+        (API_SERVER,),
+        "endpoint-reconciler-type",
+        _is("none"),
+        "keeps its address out of the Service kubernetes, by which pods reach it",
+    ),
+    NotableSetting(
+        (API_SERVER,),
+        "etcd-compaction-interval",
+        lambda text: quantities.parse_duration(text) == 0,
+        "never compacts the history of etcd, which grows until its quota stops all writes",
+    ),
+    NotableSetting(
+        (API_SERVER,),
+        "max-requests-inflight",
+        _is_less(100),
+        "lets so few requests in at a time that clients of a usual cluster are refused",
+    ),
+    NotableSetting(
+        _ELECTED, "leader-elect", _is("false"), "acts without being elected, also while another instance does"
+    ),
+    NotableSetting(
+        (CONTROLLER_MANAGER,), "allocate-node-cidrs", _is("false"), "gives no network for pods to nodes that join"
+    ),
+    NotableSetting(
+        (CONTROLLER_MANAGER,), "node-eviction-rate", _is("0"), "leaves pods on nodes that are lost, and makes no others"
+    ),
+    NotableSetting(
+        (CONTROLLER_MANAGER,),
+        "terminated-pod-gc-threshold",
+        _is_less(1),
+        "never deletes pods that have ended, of which there are more and more",
+    ),
+    NotableSetting(
+        (CONTROLLER_MANAGER,),
+        "cluster-signing-duration",
+        _is_shorter(24 * 3600),
+        "issues certificates for so short a time that a kubelet which is off for longer is lost",
+    ),
     NotableSetting(_CONTROL_PLANE, "profiling", _is("true"), "serves profiles of the process at /debug/pprof"),
     NotableSetting(_CONTROL_PLANE, "tls-min-version", _is_old_tls, "accepts a version of TLS that is broken"),
     NotableSetting(
@@ -76,7 +147,7 @@ _TABLE = (
     NotableSetting(
         (CONTROLLER_MANAGER,),
         "node-monitor-grace-period",
-        _is_short,
+        _is_shorter(_SHORTEST_GRACE_SECONDS),
         f"is shorter than {_SHORTEST_GRACE_SECONDS} s: a kubelet or API server that is restarted may count as lost, and its pods are evicted",
     ),
     NotableSetting(
@@ -97,6 +168,38 @@ _TABLE = (
         _is("AlwaysAllow"),
         "lets everyone who is authenticated run commands in every pod of the node",
     ),
+    NotableSetting(
+        (KUBELET,),
+        "authentication.webhook.enabled",
+        _is("false"),
+        "rejects the tokens of metrics-server, Prometheus and everyone else who has no client certificate",
+    ),
+    NotableSetting(
+        (KUBELET,),
+        "rotateCertificates",
+        _is("false"),
+        "does not renew its client certificate, and the node is lost when that expires",
+    ),
+    NotableSetting(
+        (KUBELET,),
+        "enableControllerAttachDetach",
+        _is("false"),
+        "attaches volumes by itself, which CSI drivers and the controller manager then do not do for it",
+    ),
+    NotableSetting(
+        (KUBELET,),
+        "syncFrequency",
+        _is_longer(300),
+        "leaves running pods without changed ConfigMaps and Secrets for so long",
+    ),
+    NotableSetting(
+        (KUBELET,),
+        "streamingConnectionIdleTimeout",
+        _is_shorter(60),
+        "ends logs, exec and port-forward that are silent for so long",
+    ),
+    NotableSetting((KUBELET,), "registerNode", _is("false"), "does not make its Node again once that is deleted"),
+    NotableSetting((KUBELET,), "maxPods", _is_less(1), "takes no pod at all"),
     NotableSetting((KUBELET,), "tlsMinVersion", _is_old_tls, "accepts a version of TLS that is broken"),
     NotableSetting((KUBELET,), "enableServer", _is("false"), "ends logs, exec, port-forward and metrics of the node"),
     NotableSetting((KUBELET,), "enableDebuggingHandlers", _is("false"), "ends logs, exec and port-forward of the node"),

@@ -25,15 +25,16 @@ _Json = t.Mapping[str, t.Any]
 
 
 def of_kubelet(before: _Field, after: _Field, node: _Json) -> list[dict[str, t.Any]]:
-    """That each address of its Node shows a certificate at the kubelet's port, unless the change closes it, which is named in its plan; and that the
-    servers which it gives to pods for names answer.
+    """That each address of its Node shows a certificate at the kubelet's port, which knows the tokens of pods, unless the change closes it, which is named in
+    its plan; and that the servers which it gives to pods for names know the API.
 
     before, after: read a field of the configuration by its name; None where it is not set. node: its name and the kubeconfig to read it with. Returns what a
     journal holds as observations.
     """
-    port = {"kind": "port", "node": node, "before": _port(before), "after": _port(after)}
+    server = {"node": node, "before": _port(before), "after": _port(after)}
     names = {"kind": "dns", "before": _name_servers(before), "after": _name_servers(after)}
-    return [*([] if flags.gate_value(str(after("enableServer"))) is False else [port]), names]
+    kinds = () if flags.gate_value(str(after("enableServer"))) is False else ("port", "metrics")
+    return [*({"kind": kind, **server} for kind in kinds), names]
 
 
 def _port(field: _Field) -> dict[str, t.Any]:
@@ -50,11 +51,12 @@ def _name_servers(field: _Field) -> dict[str, t.Any]:
 
 
 def of_api_server(before: _Json, after: _Json, kubeconfig: str) -> list[dict[str, t.Any]]:
-    """That it accepts a token that a pod of its node has, and those that others issue, serves every stable version of the API, and answers at the address
-    that it has in the Service kubernetes. before, after: its own address as C(server), and that one as C(advertised). kubeconfig: of its administrator."""
+    """That it accepts a token that a pod of its node has, and those that others issue, serves every stable version of the API and those of other servers, and
+    answers at the address that it has in the Service kubernetes. before, after: its own address as C(server), and that one as C(advertised). kubeconfig: of
+    its administrator."""
     return [
         {"kind": kind, "before": before, "after": after, "kubeconfig": kubeconfig}
-        for kind in ("tokens", "versions", "peers")
+        for kind in ("tokens", "versions", "peers", "aggregated")
     ]
 
 

@@ -159,7 +159,8 @@ def test_name_servers_know_the_api(monkeypatch: pytest.MonkeyPatch, header: byte
     server.close()
     assert found == {"clusterDNS": problem and f"127.0.0.1: {problem}"}
     assert b"\x0akubernetes\x07default\x03svc\x07cluster\x05local\x00\x00\x01\x00\x01" in questions[0]
-    assert made.find_losses().startswith("" if problem else "what worked before does not: clusterDNS (127.0.0.1: ")
+    losses = made.find_losses()
+    assert losses == "" if problem else losses.startswith("what worked before does not: clusterDNS (127.0.0.1: ")
 
 
 def test_kubelet_without_name_servers_has_none_to_observe() -> None:
@@ -245,13 +246,66 @@ def test_tokens_of_pods_that_all_ended_are_not_verified(tmp_path: Path, monkeypa
     made, _found = observe("tokens", {"server": {}}, host=tokens.host)
     tokens.end("job")
     assert made.find_losses() == ""
-    assert made.journal["unverified"] == [
-        "whether it accepts tokens that were issued before: the pods that had them have ended"
-    ]
+    assert made.journal["unverified"] == [f"whether it works: the token of a pod: {AWAY}"]
 
 
 def test_node_without_a_token_observes_none(tmp_path: Path, web: Web) -> None:
     assert observe("tokens", {"server": web.address}, host=Host(kubelet_root=str(tmp_path)))[1] == {}
+
+
+@pytest.mark.parametrize(("status", "problem"), [(200, ""), (403, ""), (401, "it is rejected")])
+def test_the_kubelet_knows_the_token_of_a_pod(tmp_path: Path, status: int, problem: str) -> None:
+    token = tmp_path / "pods" / "uid" / "volumes" / "kubernetes.io~projected" / "kube-api-access-x" / "token"
+    token.parent.mkdir(parents=True)
+    token.write_text("issued", encoding="ascii")
+    addresses = [{"type": "InternalIP", "address": "127.0.0.1"}]
+    with served_web(tls=True) as web:
+        made, found = observe(
+            "metrics",
+            {"port": web.port},
+            host=Host(kubelet_root=str(tmp_path)),
+            node={"status": {"addresses": addresses}},
+        )
+        name = "the token of a pod at the kubelet's server"
+        assert found == {name: ""}
+        assert web.headers[-1]["Authorization"] == "Bearer issued"
+        web.health_status = status
+        assert made.find_losses() == (problem and f"what worked before does not: {name} ({problem})")
+        made.http_get = lambda *_arguments: (None, "away")
+        assert made.find_losses() == ""
+        assert f"whether it works: {name}: {AWAY}" in made.journal["unverified"]
+
+
+class Aggregated:
+    """An API server with an API of another server. status: of its answers. ready: whether its Service has a server."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.status, self.ready = 200, True
+        self.groups = ["metrics.k8s.io"]
+        monkeypatch.setattr(observations, "api_request", self.respond)
+
+    def respond(self, _kubeconfig: str, path: str, _at: t.Any) -> ApiResponse:
+        service = {"namespace": "kube-system", "name": "metrics-server"}
+        specs = [{"group": group, "version": "v1", "service": service} for group in self.groups]
+        specs.append({"group": "apps", "version": "v1"})
+        endpoints = [{"addresses": ["10.1.0.1"], "conditions": {"ready": self.ready}}]
+        items = [{"spec": each} for each in specs] if "apiservices" in path else [{"endpoints": endpoints}]
+        status = self.status if path == "/apis/metrics.k8s.io/v1" else 200
+        return ApiResponse(status, json.dumps({"items": items}).encode(), f"answers {status}", refused=False)
+
+
+def test_apis_of_other_servers_still_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    apis = Aggregated(monkeypatch)
+    made, found = observe("aggregated", {"server": {}})
+    assert found == {"aggregated API metrics.k8s.io/v1": ""}
+    apis.status = 503
+    assert made.find_losses() == "what worked before does not: aggregated API metrics.k8s.io/v1 (answers 503)"
+    # Its own server is away: no loss of this one.
+    apis.ready = False
+    assert made.find_losses() == ""
+    assert f"whether it works: aggregated API metrics.k8s.io/v1: {AWAY}" in made.journal["unverified"]
+    apis.groups = []
+    assert made.find_losses() == ""
 
 
 def test_stable_versions_of_the_api_are_still_served(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,6 +358,7 @@ def peers_of(own: str = "10.0.0.11") -> tuple[Observations, Json]:
 
 
 OTHER = "the API server 10.0.0.12"
+AWAY = "what it needs besides this component is away"
 ADDRESS = "its address in the Service kubernetes"
 
 
@@ -322,10 +377,7 @@ def test_another_server_that_does_not_do_its_part_is_no_loss(monkeypatch: pytest
     made, _found = peers_of()
     peers.issues = False
     assert made.find_losses() == ""
-    assert (
-        f"whether it works: a token that {OTHER} issues: another API server does not do its part"
-        in made.journal["unverified"]
-    )
+    assert f"whether it works: a token that {OTHER} issues: {AWAY}" in made.journal["unverified"]
     peers.status = 503
     assert made.find_losses() == ""
 

@@ -30,6 +30,24 @@ def warnings(component: str, before: t.Mapping[str, t.Any], after: t.Mapping[str
         ("kubelet", "authorization.mode", "AlwaysAllow"),
         ("kubelet", "enableServer", False),
         ("kubelet", "address", "127.0.0.1"),
+        ("kube-apiserver", "disable-admission-plugins", "ServiceAccount"),
+        ("kube-apiserver", "service-account-lookup", "false"),
+        ("kube-apiserver", "enable-bootstrap-token-auth", "false"),
+        ("kube-apiserver", "endpoint-reconciler-type", "none"),
+        ("kube-apiserver", "etcd-compaction-interval", "0"),
+        ("kube-apiserver", "max-requests-inflight", "1"),
+        ("kube-scheduler", "leader-elect", "false"),
+        ("kube-controller-manager", "allocate-node-cidrs", "false"),
+        ("kube-controller-manager", "node-eviction-rate", "0"),
+        ("kube-controller-manager", "terminated-pod-gc-threshold", "0"),
+        ("kube-controller-manager", "cluster-signing-duration", "1h"),
+        ("kubelet", "authentication.webhook.enabled", False),
+        ("kubelet", "rotateCertificates", False),
+        ("kubelet", "enableControllerAttachDetach", False),
+        ("kubelet", "syncFrequency", "1h"),
+        ("kubelet", "streamingConnectionIdleTimeout", "1s"),
+        ("kubelet", "registerNode", False),
+        ("kubelet", "maxPods", 0),
     ],
 )
 def test_notable_setting_is_named_when_a_change_brings_it(component: str, name: str, value: t.Any) -> None:
@@ -50,10 +68,25 @@ def test_notable_setting_is_named_when_a_change_brings_it(component: str, name: 
         ("kubelet", "readOnlyPort", 0),
         ("kubelet", "address", "0.0.0.0"),  # noqa: S104  # a value
         ("kubelet", "enableServer", True),
+        ("kube-apiserver", "disable-admission-plugins", "StorageObjectInUseProtection"),
+        ("kube-apiserver", "etcd-compaction-interval", "5m"),
+        ("kube-apiserver", "max-requests-inflight", "800"),
+        ("kube-controller-manager", "cluster-signing-duration", "8760h"),
+        ("kubelet", "syncFrequency", "30s"),
+        ("kubelet", "streamingConnectionIdleTimeout", "0s"),
+        ("kubelet", "streamingConnectionIdleTimeout", "4h"),
+        ("kubelet", "maxPods", 250),
     ],
 )
 def test_usual_setting_is_not_named(component: str, name: str, value: t.Any) -> None:
     assert warnings(component, {}, {name: value}) == []
+
+
+def test_each_plugin_that_is_switched_off_is_named() -> None:
+    assert warnings("kube-apiserver", {}, {"disable-admission-plugins": "PodSecurity,LimitRanger"}) == [
+        "kube-apiserver: disable-admission-plugins PodSecurity,LimitRanger does not enforce the Pod Security Standards of namespaces",
+        "kube-apiserver: disable-admission-plugins PodSecurity,LimitRanger does not apply LimitRanges",
+    ]
 
 
 def test_flag_of_a_kubelet_is_named_as_its_field() -> None:

@@ -18,20 +18,21 @@ def of_kubelet(before: dict[str, t.Any], after: dict[str, t.Any]) -> list[t.Any]
 
 def test_kubelet_has_its_port_and_the_name_servers_of_its_pods() -> None:
     dns = {"clusterDNS": ["10.96.0.10"], "clusterDomain": "a.example"}
-    port, names = of_kubelet(dns, {**dns, "port": 10251, "clusterDNS": "10.96.0.10,fd00::a"})
+    port, metrics, names = of_kubelet(dns, {**dns, "port": 10251, "clusterDNS": "10.96.0.10,fd00::a"})
     assert (port["before"], port["after"], port["node"]) == ({"port": 10250}, {"port": 10251}, NODE)
+    assert metrics == {**port, "kind": "metrics"}
     assert names["before"] == {"servers": ["10.96.0.10"], "name": "kubernetes.default.svc.a.example"}
     assert names["after"]["servers"] == ["10.96.0.10", "fd00::a"]
 
 
 def test_a_server_that_the_change_switches_off_is_not_demanded() -> None:
     assert [each["kind"] for each in of_kubelet({}, {"enableServer": False})] == ["dns"]
-    assert [each["kind"] for each in of_kubelet({}, {"address": "127.0.0.1"})] == ["port", "dns"]
+    assert [each["kind"] for each in of_kubelet({}, {"address": "127.0.0.1"})] == ["port", "metrics", "dns"]
 
 
 def test_api_server_has_tokens_and_versions_at_its_own_address() -> None:
     before: Address = {"scheme": "https", "host": "10.0.0.11", "port": 6443}
     after: Address = {**before, "port": 6444}
     found = planned_observations.of_api_server({"server": before}, {"server": after}, "/etc/kubernetes/admin.conf")
-    assert [each["kind"] for each in found] == ["tokens", "versions", "peers"]
+    assert [each["kind"] for each in found] == ["tokens", "versions", "peers", "aggregated"]
     assert all((each["before"], each["after"]) == ({"server": before}, {"server": after}) for each in found)
