@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import typing as t
+from urllib.parse import quote
 
 from ..._engine import probes
 from ..._engine.kubelet_node import LEASES
@@ -21,6 +22,11 @@ from ..._plan.static_pod.other_instances import OtherInstance
 from . import static_pods
 from .component_files import ComponentFiles, PreflightContext, is_healthy, retry_until_ready
 
+_SCHEDULER, _DEFAULT_PROFILE = "kube-scheduler", "default-scheduler"
+_PODS_OF_PROFILE = (
+    "/api/v1/pods?limit=1&fieldSelector=status.phase!%3DSucceeded%2Cstatus.phase!%3DFailed%2Cspec.schedulerName%3D"
+)
+
 
 def check_cluster(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
     """Warnings. Raises Refusal. The node's fact C(leads) is whether its instance leads."""
@@ -28,7 +34,11 @@ def check_cluster(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, no
     if lease:
         held, _why = probes.api_get(node.kubeconfig, lease)
         node.facts["leads"] = leader_election.is_holder(held, (os.uname().nodename, node.kubelet.node_name))
-    return [*_refuse_last(pod, node), *_refuse_short_grace(pod.name, plan, node)]
+    return [
+        *_refuse_last(pod, node),
+        *_refuse_short_grace(pod.name, plan, node),
+        *_refuse_lost_profiles(pod.name, plan, node),
+    ]
 
 
 def _refuse_last(pod: static_pods.StaticPod, node: PreflightContext) -> list[str]:
@@ -89,6 +99,48 @@ def _refuse_short_grace(name: str, plan: static_pod.StaticPodPlan, node: Preflig
     if problem and not node.force:
         raise Refusal(f"refused before anything was written: {problem} force: true changes it anyway.")
     return [f"forced: {problem}"] if problem else []
+
+
+def _refuse_lost_profiles(name: str, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
+    """Refuse a scheduler without a profile that pods name, unless it is forced: those that are made after them would stay Pending.
+
+    One request to the API for each profile that goes.
+    """
+    if name != _SCHEDULER:
+        return []
+    before, after = _read_profiles(ComponentFiles(plan.before)), _read_profiles(ComponentFiles.planned(plan))
+    if not before or not after:  # the rehearsal refuses what cannot be read
+        return []
+    found = []
+    for profile in sorted(before - after):
+        pods, failure = probes.api_get(node.kubeconfig, _PODS_OF_PROFILE + quote(profile))
+        named = [
+            f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in (pods or {}).get("items") or []
+        ]
+        if pods is None:
+            node.unverified.append(f"whether pods name the scheduler's profile {profile}, which goes: {failure}")
+        elif named:
+            found.append(f"invalid profiles: must have {profile}, which pods name, such as {named[0]}.")
+    if found and not node.force:
+        raise Refusal(
+            f"refused before anything was written: {' '.join(found)} Pods that are made after them would stay Pending, unless another scheduler has"
+            " that name; force: true changes it anyway."
+        )
+    return [f"forced: {each}" for each in found]
+
+
+def _read_profiles(files: ComponentFiles) -> set[str]:
+    """The names by which pods choose a scheduler; empty where its file cannot be read."""
+    path = files.flag("config")
+    if not path:
+        return {_DEFAULT_PROFILE}
+    try:
+        profiles = configuration.read(
+            files.read(path), "KubeSchedulerConfiguration", lambda data: data.get("profiles") or [{}]
+        )
+    except KubeadmError:
+        return set()
+    return {str(each.get("schedulerName") or _DEFAULT_PROFILE) for each in profiles}
 
 
 def lease_path(name: str, files: ComponentFiles) -> str:

@@ -175,6 +175,59 @@ def test_a_grace_period_too_short_for_a_kubelet_is_refused(site: Site, monkeypat
     assert any(warning.startswith("forced: args: invalid node-monitor") for warning in site.check(pod, **grace))
 
 
+def profiles(site: Site, *names: str) -> str:
+    """The path of a scheduler's configuration with these profiles."""
+    path = site.pki / f"{'-'.join(names) or 'none'}.yaml"
+    lines = [f"- schedulerName: {name}" if name else "- {}" for name in names]
+    head = [
+        "apiVersion: kubescheduler.config.k8s.io/v1",
+        "kind: KubeSchedulerConfiguration",
+        *(["profiles:"] if lines else []),
+    ]
+    path.write_text("\n".join([*head, *lines, ""]), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "gone"),
+    [
+        (None, ["custom"], ["default-scheduler"]),
+        (None, ["", "custom"], []),
+        (["default-scheduler", "batch"], None, ["batch"]),
+        (["default-scheduler", "batch"], ["default-scheduler", "batch", "more"], []),
+        ([], ["custom"], ["default-scheduler"]),
+    ],
+)
+def test_a_profile_that_pods_name_stays(
+    site: Site, monkeypatch: pytest.MonkeyPatch, before: list[str] | None, after: list[str] | None, gone: list[str]
+) -> None:
+    flag = [] if before is None else [f"    - --config={profiles(site, *before)}\n"]
+    text = samples.API_SERVER.replace("kube-apiserver", "kube-scheduler")
+    pod = site.pod(
+        "kube-scheduler", text.replace("    - kube-scheduler\n", f"    - kube-scheduler\n{''.join(flag)}", 1)
+    )
+    change = {"config": None if after is None else profiles(site, *after)}
+    requests: list[str] = []
+    pods: t.Any = {"items": [{"metadata": {"namespace": "default", "name": "p"}}]}
+
+    def respond(_kubeconfig: str, path: str) -> tuple[t.Any, str]:
+        requests.extend([path] if "schedulerName" in path else [])
+        return (pods, "") if "schedulerName" in path else ({"items": []}, "")
+
+    monkeypatch.setattr(probes, "api_get", respond)
+    if gone:
+        with pytest.raises(Refusal, match=f"invalid profiles: must have {gone[0]}, which pods name, such as default/p"):
+            site.check(pod, **change)
+        site.force = True
+        assert any(each.startswith("forced: invalid profiles") for each in site.check(pod, **change))
+        site.force, pods = False, {"items": []}
+    assert not any("profiles" in each for each in site.check(pod, **change))
+    assert {path.rpartition("%3D")[2] for path in requests} == set(gone)
+    pods = None
+    unverified = [f"whether pods name the scheduler's profile {name}, which goes: " for name in gone]
+    assert [each for each in site.unverified(pod, **change) if "profile" in each] == unverified
+
+
 @pytest.mark.parametrize(("holder", "leads"), [("cp1_1", True), (f"{os.uname().nodename}_1", True), ("cp2_1", False)])
 def test_leader_is_known_by_its_lease(site: Site, monkeypatch: pytest.MonkeyPatch, holder: str, leads: bool) -> None:
     lease = ({"spec": {"holderIdentity": holder}}, "")
