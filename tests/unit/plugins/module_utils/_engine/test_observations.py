@@ -14,7 +14,11 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import observations
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import (
+    observations,
+    observed_api_server,
+    observed_kubelet,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     ALARM,
@@ -143,8 +147,8 @@ def test_each_address_of_a_node_shows_the_kubelets_certificate() -> None:
 def test_name_servers_know_the_api(monkeypatch: pytest.MonkeyPatch, header: bytes, problem: str) -> None:
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind(("127.0.0.1", 0))
-    monkeypatch.setattr(observations, "_DNS_PORT", server.getsockname()[1])
-    monkeypatch.setattr(observations, "_DNS_SECONDS", 0.5)
+    monkeypatch.setattr(observed_kubelet, "_DNS_PORT", server.getsockname()[1])
+    monkeypatch.setattr(observed_kubelet, "_DNS_SECONDS", 0.5)
     questions = []
 
     def answer() -> None:
@@ -178,7 +182,7 @@ class Tokens:
         for number, pod in enumerate(pods):
             self.write(pod, pod)
             os.utime(directory / "pods" / pod, (1000 + number, 1000 + number))
-        monkeypatch.setattr(observations, "token_problem", self._problem)
+        monkeypatch.setattr(observed_api_server, "token_problem", self._problem)
 
     def write(self, pod: str, token: str) -> None:
         path = self._directory / "pods" / pod / "volumes" / "kubernetes.io~projected" / "kube-api-access-x" / "token"
@@ -271,7 +275,7 @@ def test_the_kubelet_knows_the_token_of_a_pod(tmp_path: Path, status: int, probl
         assert web.headers[-1]["Authorization"] == "Bearer issued"
         web.health_status = status
         assert made.find_losses() == (problem and f"what worked before does not: {name} ({problem})")
-        made.http_get = lambda *_arguments: (None, "away")
+        addresses.clear()  # the API is away
         assert made.find_losses() == ""
         assert f"whether it works: {name}: {AWAY}" in made.journal["unverified"]
 
@@ -282,7 +286,7 @@ class Aggregated:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.status, self.ready = 200, True
         self.groups = ["metrics.k8s.io"]
-        monkeypatch.setattr(observations, "api_request", self.respond)
+        monkeypatch.setattr(observed_api_server, "api_request", self.respond)
 
     def respond(self, _kubeconfig: str, path: str, _at: t.Any) -> ApiResponse:
         service = {"namespace": "kube-system", "name": "metrics-server"}
@@ -317,7 +321,7 @@ def test_stable_versions_of_the_api_are_still_served(monkeypatch: pytest.MonkeyP
         groups = [{"versions": [{"groupVersion": name}]} for name in served]
         return ApiResponse(200, json.dumps({"items": items, "groups": groups}).encode(), "", refused=False)
 
-    monkeypatch.setattr(observations, "api_request", respond)
+    monkeypatch.setattr(observed_api_server, "api_request", respond)
     made, found = observe("versions", {"server": {}})
     assert found == {"API version apps/v1": "", "API version batch/v1": ""}
     served.remove("apps/v1")
@@ -334,11 +338,11 @@ class Peers:
         self.silent: set[str] = set()
         self.status = 200
         self.issues = True
-        monkeypatch.setattr(observations, "api_request", self.respond)
+        monkeypatch.setattr(observed_api_server, "api_request", self.respond)
         monkeypatch.setattr(
-            observations, "_request_problem", lambda host, _port: "timed out" if host in self.silent else ""
+            observed_api_server, "request_problem", lambda host, _port: "timed out" if host in self.silent else ""
         )
-        monkeypatch.setattr(observations, "token_problem", self.check_token)
+        monkeypatch.setattr(observed_api_server, "token_problem", self.check_token)
 
     def respond(self, _kubeconfig: str, path: str, at: t.Any, **_options: t.Any) -> ApiResponse:
         if path.endswith("/token") and not self.issues:
