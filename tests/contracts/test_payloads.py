@@ -24,9 +24,9 @@ KILOBYTES = {
     "kubelet_info": 132,
     "node_image": 76,
     "node_transaction": 27,
-    "static_pod": 305,
+    "static_pod": 306,
     "static_pod_info": 158,
-    "static_pod_plan": 328,
+    "static_pod_plan": 329,
     "upgrade_check": 262,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]

@@ -121,9 +121,20 @@ def count_values(files: ComponentFiles, resource: str, matches: t.Callable[[byte
     """
     if files.flag("etcd-servers-overrides"):
         raise KubeadmError("--etcd-servers-overrides keeps some resources elsewhere")
-    root = (files.flag("etcd-prefix") or "/registry").strip("/")
-    prefix = f"/{root}/{_PREFIXES.get(resource, '')}".encode()
+    prefix = (_root_of(files) + _PREFIXES.get(resource, "")).encode()
     return sum(matches(value) for value in _read_value_prefixes(files, prefix))
+
+
+def holds_cluster(files: ComponentFiles) -> bool:
+    """Whether an API server with these files finds a cluster in etcd: each has the namespace kube-system. Raises KubeadmError when its etcd cannot be read."""
+    url, context = _find_healthy_address(files)
+    key = f"{_root_of(files)}namespaces/kube-system".encode()
+    return bool(_request_page(url, context, key, key + b"\0", 0).get("kvs"))
+
+
+def _root_of(files: ComponentFiles) -> str:
+    """How the keys of an API server begin."""
+    return f"/{(files.flag('etcd-prefix') or '/registry').strip('/')}/"
 
 
 def _read_value_prefixes(files: ComponentFiles, prefix: bytes) -> t.Iterator[bytes]:

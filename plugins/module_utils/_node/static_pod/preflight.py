@@ -35,6 +35,10 @@ from .component_files import (
 )
 from .static_pods import API_SERVER, ETCD
 
+_ISSUER = "service-account-issuer"
+_OVERRIDES = "etcd-servers-overrides"
+_STORE_FLAGS = ("etcd-servers", "etcd-prefix", _OVERRIDES)
+
 
 def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> tuple[str, ...]:
     """Check for what would keep a changed component from coming up. Writes nothing.
@@ -65,7 +69,11 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
         *cluster_preflight.check_cluster(pod, plan, node),
     ]
     if pod.name == API_SERVER:
-        warnings += _check_etcd_of_api_server(pod, files, node)
+        warnings += [
+            *_check_etcd_of_api_server(pod, files, node),
+            *_refuse_other_store(pod, plan, node),
+            *_refuse_lost_issuer(pod, plan, node),
+        ]
     if pod.name == ETCD:
         warnings += etcd_preflight.check(pod, plan, node)
     return tuple(warnings)
@@ -169,6 +177,51 @@ def _check_etcd_of_api_server(pod: static_pods.StaticPod, files: ComponentFiles,
             " the right addresses and certificates (etcd-servers, etcd-cafile, etcd-certfile, etcd-keyfile)."
         )
     return [f"{problem}; {pod.name} does not run, so the change is tried anyway."]
+
+
+def _refuse_other_store(
+    pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext
+) -> list[str]:
+    """Refuse a running API server another store, unless it holds a cluster too. With an empty one it is healthy, the kubelets see no pods of theirs, and end
+    every container of every node, which no rollback brings back (1.37.2, etcd-prefix)."""
+    before, after = ComponentFiles(plan.before), ComponentFiles.planned(plan)
+    changed = [flag for flag in _STORE_FLAGS if before.flags(flag) != after.flags(flag)]
+    if not changed or not is_running(pod, node):
+        return []
+    elsewhere = [each for each in after.flags(_OVERRIDES) if each not in before.flags(_OVERRIDES)]
+    try:
+        is_there = etcd_client.holds_cluster(after)
+    except KubeadmError as exc:
+        node.unverified.append(f"whether its etcd holds the cluster with another {' and '.join(changed)}: {exc}")
+        is_there = True
+    if not is_there:
+        raise Refusal(
+            f"refused before anything was written: with another {' and '.join(changed)} {pod.name} finds no cluster in etcd, so every kubelet would end"
+            " all its pods. Copy the keys of the cluster there before, while all API servers are stopped."
+        )
+    lost = [each for each in elsewhere if not each.startswith("/events#")]
+    if lost and not node.force:
+        raise Refusal(
+            f"refused before anything was written: {_OVERRIDES} {', '.join(lost)} begins without the objects that there are of it. Copy their keys before,"
+            " while all API servers are stopped; force: true changes it anyway."
+        )
+    return [f"forced: {_OVERRIDES} {each} begins without the objects that there are of it" for each in lost]
+
+
+def _refuse_lost_issuer(
+    pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext
+) -> list[str]:
+    """Refuse a running API server that does not know the issuer of the tokens that pods have, unless it is forced: all clients in pods would get 401."""
+    before, after = (ComponentFiles(each).flags(_ISSUER) for each in (plan.before, plan.after))
+    if not before or before[0] in after or not is_running(pod, node):
+        return []
+    problem = f"invalid {_ISSUER} {', '.join(after) or 'of none'}: must have {before[0]}, or every token that {before[0]} has issued answers 401."
+    if node.force:
+        return [f"forced: {problem}"]
+    raise Refusal(
+        f"refused before anything was written: {problem} Give the flag twice, the new issuer first, and remove the former one when its tokens have expired;"
+        " force: true changes it anyway."
+    )
 
 
 def _full_etcd_findings(pod: static_pods.StaticPod) -> list[Finding]:

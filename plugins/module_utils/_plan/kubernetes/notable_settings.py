@@ -198,6 +198,12 @@ _TABLE = (
         _is_shorter(60),
         "ends logs, exec and port-forward that are silent for so long",
     ),
+    NotableSetting(
+        (KUBELET,),
+        "serverTLSBootstrap",
+        _is("true"),
+        "serves nothing over TLS until someone approves the request for its certificate, each time it is renewed",
+    ),
     NotableSetting((KUBELET,), "registerNode", _is("false"), "does not make its Node again once that is deleted"),
     NotableSetting((KUBELET,), "maxPods", _is_less(1), "takes no pod at all"),
     NotableSetting((KUBELET,), "tlsMinVersion", _is_old_tls, "accepts a version of TLS that is broken"),

@@ -300,6 +300,31 @@ def test_removed_file_does_not_stop_the_repair_of_what_is_down(site: Site) -> No
     assert site.check(api_server(site, f"--{WEBHOOK}={site.pki}/webhook.yaml"), v=4) == ()
 
 
+@pytest.mark.parametrize(
+    ("issuers", "is_refused"),
+    [
+        (["https://new"], True),
+        (["https://new", "https://kubernetes.default.svc.cluster.local"], False),
+        (["https://kubernetes.default.svc.cluster.local"], False),
+        (None, True),
+    ],
+)
+def test_an_issuer_is_known_until_its_tokens_have_expired(
+    site: Site, issuers: list[str] | None, is_refused: bool
+) -> None:
+    pod = api_server(site, "--service-account-issuer=https://kubernetes.default.svc.cluster.local")
+    change = {"service_account_issuer": issuers}
+    assert site.check(pod, **change) == ()  # it does not run
+    site.start(pod)
+    if not is_refused:
+        assert site.check(pod, **change) == ()
+        return
+    with pytest.raises(Refusal, match=r"every token that https://kubernetes\.default\.svc\.cluster\.local has issued"):
+        site.check(pod, **change)
+    site.force = True
+    assert any(each.startswith("forced: invalid service-account-issuer") for each in site.check(pod, **change))
+
+
 # ---- the API server's etcd -------------------------------------------------------------------------------------------
 
 
@@ -357,9 +382,49 @@ def test_an_etcd_gets_a_moment(site: Site, client: Client, member: FakeEtcd) -> 
 def test_the_etcd_that_the_change_names_counts(site: Site, client: Client, member: FakeEtcd) -> None:
     broken, pod = client("https://127.0.0.1:1"), client(member.url)
     site.start(broken)
+    member.values = {"/registry/namespaces/kube-system": b""}
     assert site.check(broken, etcd_servers=member.url) == ()  # the repair
     with pytest.raises(Refusal, match=r"https://127\.0\.0\.1:1: .*Connection refused"):
         site.check(pod, etcd_servers="https://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("change", "is_there"),
+    [({"etcd_prefix": "/other"}, False), ({"etcd_prefix": "/other"}, True), ({"etcd_prefix": "registry"}, True)],
+)
+def test_a_store_without_the_cluster_is_refused(
+    site: Site, client: Client, member: FakeEtcd, change: dict[str, str], is_there: bool
+) -> None:
+    pod = client(member.url)
+    member.values = {f"/{change['etcd_prefix'].strip('/')}/namespaces/{'kube-system' if is_there else 'default'}": b""}
+    assert site.check(pod, **change) == ()  # it does not run
+    site.start(pod)
+    if is_there:
+        assert site.check(pod, **change) == ()
+        return
+    site.force = True
+    with pytest.raises(
+        Refusal, match="with another etcd-prefix kube-apiserver finds no cluster in etcd, so every kubelet"
+    ):
+        site.check(pod, **change)
+    member.values = None
+    (limit,) = (each for each in site.unverified(pod, **change) if "holds the cluster" in each)
+    assert limit.startswith("whether its etcd holds the cluster with another etcd-prefix: ")
+
+
+def test_resources_are_not_moved_to_another_store(site: Site, client: Client, member: FakeEtcd) -> None:
+    pod = client(member.url)
+    member.values = {"/registry/namespaces/kube-system": b""}
+    site.start(pod)
+    assert site.check(pod, etcd_servers_overrides="/events#https://10.0.0.9:2379") == ()
+    pods = {"etcd_servers_overrides": "/pods#https://10.0.0.9:2379"}
+    with pytest.raises(
+        Refusal, match=r"/pods#https://10\.0\.0\.9:2379 begins without the objects that there are of it"
+    ):
+        site.check(pod, **pods)
+    site.force = True
+    (warning,) = site.check(pod, **pods)
+    assert warning.startswith("forced: etcd-servers-overrides /pods#")
 
 
 def test_a_certificate_that_etcd_turns_down_is_refused(
