@@ -243,14 +243,14 @@ class Canary:
         return self._describe(self.send("GET", f"{self._namespace}/pods/{self._pod['metadata']['name']}/log", None))
 
     def _use_token(self) -> str:
+        if not _has_token(self._pod):
+            return "the pod has no volume with one"
         account = str(self._pod["spec"]["serviceAccountName"])
         response = self.send("POST", f"{self._namespace}/serviceaccounts/{account}/token", TOKEN_REQUEST)
         token = token_of(response)
-        return (
-            token_problem(self.planned["kubeconfig"], self.settings["server"], token)
-            if token
-            else self._describe(response)
-        )
+        if not token:
+            return self._describe(response)
+        return token_problem(self.planned["kubeconfig"], self.settings["server"], token)
 
     def _find_endpoint(self) -> str:
         path = f"/apis/discovery.k8s.io/v1/namespaces/{self.planned['namespace']}/endpointslices"
@@ -297,6 +297,11 @@ def _problem_of(response: ApiResponse) -> str:
     with contextlib.suppress(ValueError):
         message = str(json_object(response.body).get("message") or "")
     return f"{response.problem}: {message}" if message else response.problem
+
+
+def _has_token(pod: Json) -> bool:
+    projected = [each.get("projected") or {} for each in pod["spec"].get("volumes") or []]
+    return any("serviceAccountToken" in source for each in projected for source in each.get("sources") or [])
 
 
 def _is_set_so(pod: Json, side: Json) -> bool:

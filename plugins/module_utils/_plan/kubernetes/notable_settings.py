@@ -38,6 +38,10 @@ def _is_longer(limit: int) -> t.Callable[[str], bool]:
     return lambda text: (quantities.parse_duration(text) or 0) > limit
 
 
+def _is_any(_text: str) -> bool:
+    return True
+
+
 def _is_less(limit: int) -> t.Callable[[str], bool]:
     return lambda text: text.lstrip("-").isdigit() and int(text) < limit
 
@@ -108,6 +112,45 @@ _TABLE = (
         "etcd-compaction-interval",
         lambda text: quantities.parse_duration(text) == 0,
         "never compacts the history of etcd, which grows until its quota stops all writes",
+    ),
+    NotableSetting(
+        (API_SERVER,),
+        "event-ttl",
+        _is_shorter(600),
+        "deletes events before anyone can read why something failed",
+    ),
+    NotableSetting(
+        (API_SERVER,),
+        "min-request-timeout",
+        _is_less(60),
+        "ends every watch so soon that all clients list again and again",
+    ),
+    *(
+        NotableSetting(
+            (API_SERVER,), f"default-{condition}-toleration-seconds", _is_less(60), "has new pods evicted so soon"
+        )
+        for condition in ("not-ready", "unreachable")
+    ),
+    NotableSetting(
+        (API_SERVER,),
+        "service-node-port-range",
+        _is_any,
+        "has no place for Services whose node ports are outside of it, once they are made again",
+    ),
+    NotableSetting(
+        (API_SERVER,),
+        "service-cluster-ip-range",
+        _is_any,
+        "is not the network of the Services that there are, which cannot be made again before Kubernetes 1.33",
+    ),
+    *(
+        NotableSetting(
+            (API_SERVER,),
+            flag,
+            _is_any,
+            "has aggregated APIs, such as metrics-server, refuse an API server that they do not know",
+        )
+        for flag in ("requestheader-allowed-names", "requestheader-client-ca-file")
     ),
     NotableSetting(
         (API_SERVER,),

@@ -47,6 +47,7 @@ class FakeCluster:
         self.refused: dict[str, tuple[int, str]] = {}
         self.conditions: list[Json] = []
         self.makes_pods = self.schedules = self.ends_pods = self.knows_tokens = self.has_endpoints = True
+        self.mounts_tokens = True
         self.statuses: list[Json] = [{"ready": True, "state": {"running": {}}}]
         self.events: list[Json] = []
         self.slow = self.slow_start = self.failing_deletions = 0
@@ -121,7 +122,12 @@ class FakeCluster:
             "containerStatuses": self.statuses,
             "conditions": [] if self.schedules else [condition],
         }
-        spec = {"serviceAccountName": "canary", **({"nodeName": "cp1"} if self.schedules else {})}
+        volume = {"name": "kube-api-access-x", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
+        spec = {
+            "serviceAccountName": "canary",
+            "volumes": [{"name": "other"}, *([volume] if self.mounts_tokens else [])],
+            **({"nodeName": "cp1"} if self.schedules else {}),
+        }
         return [{"metadata": {"name": "x-1"}, "spec": spec, "status": status}]
 
 
@@ -230,6 +236,7 @@ def test_what_is_slow_is_waited_for(cluster: FakeCluster) -> None:
             "kube-root-ca.crt not found, after 60 s",
         ),
         ({"knows_tokens": False}, TOKEN, "the API server answers 404: no such account, after 30 s"),
+        ({"mounts_tokens": False}, TOKEN, "the pod has no volume with one, after 30 s"),
         ({"has_endpoints": False}, SLICE, "no EndpointSlice has it, after 60 s"),
         ({"ends_pods": False}, END, "it is still there, after 60 s"),
         ({"refused": {"/log": (502, "dial tcp")}}, LOG, "the API server answers 502: dial tcp, after 30 s"),
