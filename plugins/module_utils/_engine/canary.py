@@ -24,6 +24,8 @@ from .probes import REFUSED, ApiResponse, token_problem
 # Before the change: a cluster in which it takes longer has no canary to compare with.
 SECONDS_BEFORE = 30.0
 POLL_SECONDS = 1.0
+# An admission webhook may take as long.
+WRITE_SECONDS = 35.0
 NAME, NODE_TAINTS = "@NAME@", "@NODE_TAINTS@"
 _PULLS = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull")
 _NO_SANDBOX = "FailedCreatePodSandBox"
@@ -274,7 +276,7 @@ class Canary:
     def _describe(self, response: ApiResponse) -> str:
         """Why a request failed; empty for one that did not. What is invalid is so for ever."""
         self._is_final = response.status in (405, 422)
-        return _problem_of(response)
+        return problem_of(response)
 
     _STEPS: t.ClassVar[dict[str, t.Callable[[Canary], str]]] = {
         "lead": _find_leader,
@@ -289,7 +291,7 @@ class Canary:
     }
 
 
-def _problem_of(response: ApiResponse) -> str:
+def problem_of(response: ApiResponse) -> str:
     """Why a request failed, in the words of who refused it; empty for one that did not."""
     if response.status is not None and 200 <= response.status < 300:
         return ""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from . import observed_api_server, observed_kubelet
-from .canary import SECONDS_BEFORE, Canary
+from .canary import SECONDS_BEFORE, WRITE_SECONDS, Canary
 from .files import POLL_SECONDS, Json
 from .journal import (
     LOST,
@@ -33,8 +33,6 @@ from .watcher import SIDE_BY_PHASE
 
 # Until then what does not work counts as slow: a component that has just been started is not yet used to its clients.
 LOSS_SECONDS = 30.0
-# An admission webhook may take as long.
-_WRITE_SECONDS = 35.0
 CANARY = "canary"
 
 
@@ -157,7 +155,7 @@ class Observations:
         """What sends a request to the API server of this node."""
 
         def send(method: str, path: str, body: Json | None) -> ApiResponse:
-            timeout = PROBE_TIMEOUT if body is None else _WRITE_SECONDS
+            timeout = PROBE_TIMEOUT if body is None else WRITE_SECONDS
             return api_request(kubeconfig, path, server, method=method, body=body, timeout=timeout)
 
         return send
@@ -169,5 +167,6 @@ class Observations:
         "tokens": observed_api_server.observe_tokens,
         "peers": observed_api_server.observe_peers,
         "aggregated": observed_api_server.observe_aggregated,
+        "admission": observed_api_server.observe_admission,
         "versions": observed_api_server.observe_versions,
     }

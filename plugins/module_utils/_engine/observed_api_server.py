@@ -11,7 +11,7 @@ import re
 import typing as t
 from http import HTTPStatus
 
-from .canary import TOKEN_REQUEST, token_of
+from .canary import TOKEN_REQUEST, WRITE_SECONDS, problem_of, token_of
 from .files import Json
 from .journal import Address, PlannedObservation, Side
 from .observed_node import ObservedNode, Problems, request_problem
@@ -21,6 +21,18 @@ _SERVICE = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSel
 # An account that every cluster has.
 _DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 _API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+_SYSTEM_PODS = "/api/v1/namespaces/kube-system/pods?dryRun=All"
+_PRIVILEGED_POD: Json = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"generateName": "nodecraft-kubeadm-"},
+    "spec": {
+        "hostNetwork": True,
+        "priorityClassName": "system-node-critical",
+        "containers": [{"name": "canary", "image": "canary", "securityContext": {"privileged": True}}],
+    },
+}
+_NO_WEBHOOK = "failed calling webhook"
 _STABLE = re.compile(r"v[0-9]+")
 # The API versions of Kubernetes itself, not those of CustomResourceDefinitions or other servers, which come and go.
 _BUILT_IN = f"{_API_SERVICES}?labelSelector=kube-aggregator.kubernetes.io%2Fautomanaged%3Donstart"
@@ -74,6 +86,23 @@ def observe_aggregated(
         if problems[name] and not _has_servers(kubeconfig, address, spec["service"]):
             problems.pop(name)
     return problems
+
+
+def observe_admission(
+    node: ObservedNode, planned: PlannedObservation, side: Side, worked: t.Sequence[str] | None
+) -> Problems:
+    """It admits a privileged pod in kube-system, as kube-proxy's and those of most networks are. Nothing is stored. A webhook that is away is no problem of
+    this one."""
+    found = api_request(
+        planned["kubeconfig"],
+        _SYSTEM_PODS,
+        planned[side]["server"],
+        method="POST",
+        body=_PRIVILEGED_POD,
+        timeout=WRITE_SECONDS,
+    )
+    problem = problem_of(found)
+    return {} if _NO_WEBHOOK in problem else {"the admission of a privileged pod in kube-system": problem}
 
 
 def observe_versions(

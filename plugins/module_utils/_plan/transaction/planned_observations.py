@@ -56,7 +56,7 @@ def of_api_server(before: _Json, after: _Json, kubeconfig: str) -> list[dict[str
     its administrator."""
     return [
         {"kind": kind, "before": before, "after": after, "kubeconfig": kubeconfig}
-        for kind in ("tokens", "versions", "peers", "aggregated")
+        for kind in ("tokens", "versions", "peers", "aggregated", "admission")
     ]
 
 

@@ -312,6 +312,30 @@ def test_apis_of_other_servers_still_answer(monkeypatch: pytest.MonkeyPatch) -> 
     assert made.find_losses() == ""
 
 
+def test_a_privileged_pod_is_still_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [ApiResponse(201, b"{}", "", refused=False)]
+    requests: list[tuple[str, str]] = []
+
+    def respond(_kubeconfig: str, path: str, _at: t.Any, *, method: str, body: Json, timeout: float) -> ApiResponse:
+        requests.append((method, path))
+        assert body["spec"]["containers"][0]["securityContext"] == {"privileged": True}
+        return answers[-1]
+
+    monkeypatch.setattr(observed_api_server, "api_request", respond)
+    made, found = observe("admission", {"server": {}})
+    name = "the admission of a privileged pod in kube-system"
+    assert found == {name: ""}
+    assert requests == [("POST", "/api/v1/namespaces/kube-system/pods?dryRun=All")]
+    body = b'{"message": "privileged: Forbidden: disallowed by cluster policy"}'
+    answers.append(ApiResponse(422, body, "the API server answers 422", refused=False))
+    why = "the API server answers 422: privileged: Forbidden: disallowed by cluster policy"
+    assert made.find_losses() == f"what worked before does not: {name} ({why})"
+    body = b'{"message": "Internal error occurred: failed calling webhook a.example"}'
+    answers.append(ApiResponse(500, body, "the API server answers 500", refused=False))
+    assert made.find_losses() == ""
+    assert f"whether it works: {name}: {AWAY}" in made.journal["unverified"]
+
+
 def test_stable_versions_of_the_api_are_still_served(monkeypatch: pytest.MonkeyPatch) -> None:
     served = ["apps/v1", "batch/v1", "a.example/v1"]
     specs = [("apps", "v1"), ("batch", "v1"), ("storage.k8s.io", "v1beta1"), ("", "v1")]

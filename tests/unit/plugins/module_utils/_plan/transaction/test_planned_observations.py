@@ -34,5 +34,5 @@ def test_api_server_has_tokens_and_versions_at_its_own_address() -> None:
     before: Address = {"scheme": "https", "host": "10.0.0.11", "port": 6443}
     after: Address = {**before, "port": 6444}
     found = planned_observations.of_api_server({"server": before}, {"server": after}, "/etc/kubernetes/admin.conf")
-    assert [each["kind"] for each in found] == ["tokens", "versions", "peers", "aggregated"]
+    assert [each["kind"] for each in found] == ["tokens", "versions", "peers", "aggregated", "admission"]
     assert all((each["before"], each["after"]) == ({"server": before}, {"server": after}) for each in found)
