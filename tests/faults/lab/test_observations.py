@@ -180,7 +180,8 @@ def test_pairs_without_a_change_find_the_same(one: Cluster, record: Recorder) ->
 def test_ordinary_changes_under_load_are_committed(one: Cluster, record: Recorder) -> None:
     entry = record("-", f"{CHANGES} ordinary changes while {LOAD} other processes need all processors")
     desired, ended = Desired(), list[Json]()
-    with loaded(LOAD), journaled(one.records / "runs" / "ordinary_changes.jsonl") as write:
+    path = one.records / "runs" / "ordinary_changes.jsonl"
+    with bustling(one) as bustle, loaded(LOAD), journaled(path) as write:
         for components in itertools.cycle(RUNS):
             desired.change(components)
             new = change_components(one, desired, components)
@@ -198,7 +199,7 @@ def test_ordinary_changes_under_load_are_committed(one: Cluster, record: Recorde
     entry.outages = [change["outage"] for change in ended if change["outage"] is not None]
     of_api_server = sum(change["component"] == API_SERVER for change in ended)
     entry.note = f"{len(ended)} changes, {of_api_server} of the API server; seconds: {seconds_of(ended)}"
-    entry.fault_evidence = f"a load of {load:.0f} at the end"
+    entry.fault_evidence = f"a load of {load:.0f} at the end; {bustle.describe()}"
 
 
 @contextlib.contextmanager
