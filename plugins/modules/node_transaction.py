@@ -64,6 +64,10 @@ options:
     description: What worked before the change of O(observed) and does not now; empty for nothing.
     type: str
     default: ''
+  problem:
+    description: Why the transaction, which stands, does not count as verified. The next run gets it with the outcome, which counts as not reported.
+    type: str
+    default: ''
   acknowledge:
     description: Note on the node that the outcome was returned, so that later runs do not report it again.
     type: bool
@@ -154,6 +158,7 @@ def main() -> t.NoReturn:
             "confirm": {"type": "str"},
             "observed": {"type": "str"},
             "losses": {"type": "str", "default": ""},
+            "problem": {"type": "str", "default": ""},
             "acknowledge": {"type": "bool", "default": True},
         },
     )
@@ -170,6 +175,7 @@ def main() -> t.NoReturn:
             confirmed=params["confirm"],
             observed=params["observed"],
             losses=params["losses"],
+            problem=params["problem"],
             acknowledges=params["acknowledge"],
         ),
         busy=False,

@@ -137,8 +137,8 @@ class NodeKubeletRollout(KubeletAdmission):
             info, shortage = self._wait_for_devices(node, turn.allocatable, info, {**pods, **common})
             problems.append(shortage)
         problems += [kubelets.pod_losses_error(node, info)] if pods else []
-        problem = " ".join(filter(None, problems))
-        return dataclasses.replace(found, problem=problem, pods=info.of(node).losses if pods else None)
+        problem, losses = " ".join(filter(None, problems)), info.of(node).losses if pods else None
+        return dataclasses.replace(found, problem=problem, pods=losses, ended_pods=kubelets.describe_ended_pods(losses))
 
     def _observe_pod(self, turn: KubeletTurn, cluster: t.Any) -> tuple[str, str]:
         """What a canary shows to be lost behind the change, and what it does not show."""
@@ -157,6 +157,9 @@ class NodeKubeletRollout(KubeletAdmission):
             return Conclusion(failed=True, msg=verification.reason if verification else "it was not verified")
         result = self._end_transaction(change, verification.losses) if observation.is_observed(change) else {}
         concluded = change.with_values(**result)
+        if verification.ended_pods and concluded.transaction:
+            arguments = {"name": "kubelet", "id": concluded.transaction.id, "problem": verification.ended_pods}
+            self._modules.run("node_transaction", arguments, TransactionProgress)
         reason = concluded.reason if concluded.failed else verification.problem
         if verification.losses and not concluded.failed:  # the node had given up waiting before
             reason = f"The kubelet of {own.plan.node} was changed, and {verification.losses}. {kubelets.HALT}"

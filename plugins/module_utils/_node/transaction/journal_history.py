@@ -64,7 +64,13 @@ def unreported_outcome(name: str) -> Json | None:
     ids = ended_ids(name)
     if not ids or _read_hint(name, "followed.json").get("id") == ids[-1]:
         return None
-    return _last_outcome(name)
+    outcome, hint = _last_outcome(name), _read_hint(name, "problem.json")
+    return {**outcome, "problem": hint.get("problem", "")} if outcome and hint.get("id") == ids[-1] else outcome
+
+
+def set_problem(name: str, identifier: str, problem: str) -> None:
+    """Record why a transaction that is committed does not count as verified, for the run that reports it."""
+    write_json(os.path.join(state_directory(name), "problem.json"), {"id": identifier, "problem": problem})
 
 
 def set_reported(name: str, identifier: str) -> None:

@@ -24,7 +24,16 @@ from ..._engine.journal import (
 )
 from ..._plan.common.errors import KubeadmError
 from ..._plan.common.identifiers import is_pod_name, is_transaction_id
-from .journal_history import closed_journal, ended_ids, is_active, open_journal, outcome_of, read_progress, set_reported
+from .journal_history import (
+    closed_journal,
+    ended_ids,
+    is_active,
+    open_journal,
+    outcome_of,
+    read_progress,
+    set_problem,
+    set_reported,
+)
 from .state import Run, Unusable, state_directory
 
 # Between two reads of two small files.
@@ -85,10 +94,12 @@ def report_progress(
     confirmed: str | None = None,
     observed: str | None = None,
     losses: str = "",
+    problem: str = "",
     acknowledges: bool = True,
 ) -> Json:
     """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before. observed: of
-    one that was observed, with these losses. acknowledges: whether its outcome counts as reported with this."""
+    one that was observed, with these losses. problem: why one that stands does not count as verified. acknowledges: whether its outcome counts as reported
+    with this."""
     if not is_pod_name(name):
         raise KubeadmError(f"invalid name {name!r}: must be kubelet or the name of a static pod.")
     for option, value in (("id", identifier), ("confirm", confirmed), ("observed", observed)):
@@ -115,7 +126,9 @@ def report_progress(
         running = is_active(name, run)
         alarm = None if running else _alarm_outcome(identifier, str(exc))
         return {**result, "phase": None, "message": str(exc), "running": running, "transaction": alarm}
-    if ended is not None and acknowledges and not dry:
+    if ended is not None and problem and not dry:
+        set_problem(name, identifier, problem)
+    elif ended is not None and acknowledges and not dry:
         # On a full disk the outcome is reported all the same, and once more by the next run.
         with contextlib.suppress(OSError):
             set_reported(name, identifier)

@@ -56,8 +56,9 @@ class ObservedBefore:
 
 @dataclasses.dataclass(frozen=True)
 class KubeletTransaction(Transaction):
-    """The change of a kubelet."""
+    """The change of a kubelet. problem: why it does not count as verified; empty where that is not known."""
 
+    problem: str = ""
     observed_before: ObservedBefore = typed.field_of(ObservedBefore, ObservedBefore())
 
 
@@ -155,11 +156,13 @@ class KubeletTurn(Turn):
 @dataclasses.dataclass(frozen=True)
 class Verification(StepResult):
     """Of the step verify. pods: what became of those that ran before. losses: what worked before the change and does not now, for which the node rolls it
-    back. problem: what it does not roll back. unobserved: what is not known. The conclusion fails with these: the node has to hear of it before."""
+    back. problem: what it does not roll back. ended_pods: the part of that which no later run can observe. unobserved: what is not known. The conclusion
+    fails with these: the node has to hear of it before."""
 
     pods: PodLosses | None = typed.field_of(PodLosses)
     losses: str = ""
     problem: str = ""
+    ended_pods: str = ""
     unobserved: t.Sequence[str] = ()
 
 

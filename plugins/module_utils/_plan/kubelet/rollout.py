@@ -443,12 +443,22 @@ def pod_losses_error(node: str, info: NodesInfo) -> str:
     losses = info.of(node).losses
     if losses is None:
         return f"{begin} the API does not show what became of the pods that ran there: {info.reason}. {HALT} {REMEDIES}"
-    ended: list[EndedPod] = [*losses.lost, *losses.restarted]
-    if not ended:
-        return ""
+    ended = describe_ended_pods(losses)
     return (
-        f"{begin} its restart ended {len(ended)} of {losses.watched} pods: {join_first(map(str, ended))}. {HALT} Another restart would end the next"
-        " ones: change what is desired of this node, or run with -e node_kubelet_resume=true where that is meant."
+        f"{begin} {ended}. {HALT} Another restart would end the next ones: change what is desired of this node, or run with -e"
+        " node_kubelet_resume=true where that is meant."
+        if ended
+        else ""
+    )
+
+
+def describe_ended_pods(losses: PodLosses | None) -> str:
+    """Which pods the restart of a kubelet ended, as part of a sentence; empty for none."""
+    ended: list[EndedPod] = [*losses.lost, *losses.restarted] if losses else []
+    return (
+        f"its restart ended {len(ended)} of {losses.watched} pods: {join_first(map(str, ended))}"
+        if losses and ended
+        else ""
     )
 
 

@@ -50,7 +50,7 @@ def find_losses(host: KubeletHost, canary: CanaryResult | None, info: NodesInfo)
     before = change.observed_before
     lost, unknown = observation.find_losses(dict.fromkeys(before.canary, ""), canary) if canary else ("", "")
     missing = observation.missing_devices(before.allocatable, info, node)
-    problems = [lost, f"device plugins offer less than before: {'; '.join(missing)}" if missing else ""]
+    problems = [change.problem, lost, f"device plugins offer less than before: {'; '.join(missing)}" if missing else ""]
     found = "; ".join(filter(None, problems))
     if not found:
         return "", [unknown] if unknown else []
@@ -85,10 +85,9 @@ def release_request(hosts: Hosts[KubeletHost], holder: str, cluster: t.Any) -> J
     request: Json = {"name": rollout.LEASE, "holder": holder, "cluster": cluster}
     for host in hosts.values():
         if host.doubt and rollout.was_changed(host.change, check_mode=False):
-            pods = host.verification.pods if host.verification else None
-            has_ended_pods = bool(pods and (pods.lost or pods.restarted))
-            mark = f"{_PODS if has_ended_pods else ''}{host.plan.node}"
-            reason = host.doubt.msg or "it was not verified"
+            ended_pods = host.verification.ended_pods if host.verification else ""
+            mark = f"{_PODS if ended_pods else ''}{host.plan.node}"
+            reason = ended_pods or host.doubt.msg or "it was not verified"
             return {**request, "state": "halted", "node": host.plan.node, "reason": reason, "intents": [mark]}
     turns = [host for host in hosts.values() if host.has_turn]
     return {**request, "state": "released", "completed": bool(turns) and all(host.state == DONE for host in turns)}

@@ -62,6 +62,19 @@ class NotableSetting:
 
 _CONTROL_PLANE = (API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
 _ELECTED = (CONTROLLER_MANAGER, SCHEDULER)
+_CONCURRENT_WORK = (
+    "cron-job",
+    "deployment",
+    "endpoint",
+    "gc",
+    "horizontal-pod-autoscaler",
+    "namespace",
+    "replicaset",
+    "resource-quota",
+    "service-endpoint",
+    "serviceaccount-token",
+    "ttl-after-finished",
+)
 _DISABLED_PLUGINS = {
     "ServiceAccount": "makes pods without a ServiceAccount and its token",
     "NodeRestriction": "lets the credentials of a node change other nodes and their pods",
@@ -160,6 +173,30 @@ _TABLE = (
     ),
     NotableSetting(
         _ELECTED, "leader-elect", _is("false"), "acts without being elected, also while another instance does"
+    ),
+    *(
+        NotableSetting(
+            (CONTROLLER_MANAGER,), f"concurrent-{work}-syncs", _is_less(1), "does none of this work any more"
+        )
+        for work in _CONCURRENT_WORK
+    ),
+    NotableSetting(
+        (CONTROLLER_MANAGER,),
+        "node-monitor-period",
+        _is_longer(_SHORTEST_GRACE_SECONDS),
+        "does not notice for so long that a node is lost",
+    ),
+    NotableSetting(
+        (CONTROLLER_MANAGER,),
+        "enable-garbage-collector",
+        _is("false"),
+        "leaves what belonged to deleted objects, such as the pods of a ReplicaSet",
+    ),
+    NotableSetting(
+        _ELECTED,
+        "leader-elect-lease-duration",
+        _is_longer(60),
+        "leaves the cluster without this component for so long when the node that leads is lost",
     ),
     NotableSetting(
         (CONTROLLER_MANAGER,), "allocate-node-cidrs", _is("false"), "gives no network for pods to nodes that join"

@@ -37,7 +37,8 @@ def query_of(found: Kubelets, state: str) -> Json:
 
 def acknowledged(found: Kubelets) -> list[str]:
     """The transactions that count as reported."""
-    return [call.arguments["id"] for call in found.play.calls("node_transaction") if "wait" not in call.arguments]
+    calls = [call.arguments for call in found.play.calls("node_transaction")]
+    return [each["id"] for each in calls if not {"wait", "problem"} & set(each)]
 
 
 def test_what_works_is_observed_once_and_the_run_goes_on() -> None:
@@ -71,6 +72,16 @@ def test_what_is_lost_refuses_the_run_until_it_is_resumed(
     again = next_run(canary, devices, plans=plans, **RESUME)
     assert (again.failures, again.changed) == ({}, ["w2"] if others == "changing" else [])
     assert "t1" in acknowledged(again)
+
+
+def test_pods_that_ended_are_not_observed_again_and_need_a_person() -> None:
+    previous = {**UNVERIFIED["previous_transaction"], "problem": "its restart ended 1 of 2 pods: default/p (OutOfcpu)"}
+    plans = {"cp1": IDLE, "w1": {**UNVERIFIED, "previous_transaction": previous}, "w2": IDLE}
+    found = next_run(plans=plans)
+    assert "(transaction t1), and its restart ended 1 of 2 pods: default/p (OutOfcpu). Set" in found.failures["w1 end"]
+    assert acknowledged(found) == []
+    again = next_run(plans=plans, **RESUME)
+    assert (again.failures, acknowledged(again)) == ({}, ["t1"])
 
 
 def test_another_desired_state_of_the_node_is_no_reason_to_wait() -> None:
@@ -118,19 +129,21 @@ def loses(call: Call) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("info", "mark"),
+    ("info", "mark", "ended"),
     [
-        (loses, "pods of w1"),
-        (lambda call: SILENT if "running_before" in call.arguments else nodes_result(call), "w1"),
+        (loses, "pods of w1", "its restart ended 1 of 2 pods: default/p (OutOfcpu)"),
+        (lambda call: SILENT if "running_before" in call.arguments else nodes_result(call), "w1", ""),
     ],
 )
-def test_a_node_that_was_not_verified_stays_on_the_lease(info: t.Any, mark: str) -> None:
+def test_a_node_that_was_not_verified_stays_on_the_lease(info: t.Any, mark: str, ended: str) -> None:
     found = run("w1", "w2", results={"node_resource_info": info})
     assert found.changed == ["w1"]
     released = query_of(found, "halted")
     assert (released["node"], released["intents"]) == ("w1", [mark])
-    assert released["reason"] == found.failures["w1 conclude"]
+    assert released["reason"] == (ended or found.failures["w1 conclude"])
     assert acknowledged(found) == []
+    kept = [(call.on, call.arguments["problem"]) for call in found.play.calls("node_transaction")]
+    assert kept == ([("w1", ended)] if ended else [])
 
 
 def test_a_run_is_refused_by_the_marks_of_nodes_that_it_leaves_out() -> None:

@@ -366,6 +366,18 @@ def test_the_follower_marks_what_it_reported(master: FakeNode, run: FakeRun) -> 
     assert (master.state / "followed.json").stat().st_mode & 0o7777 == 0o600
 
 
+def test_a_change_that_does_not_count_as_verified_is_left_to_the_next_run(master: FakeNode, run: FakeRun) -> None:
+    journal = master.prepare()
+    end(master)
+    problem = "its restart ended 1 of 2 pods"
+    transaction_progress.report_progress(NAME, journal["id"], wait=0, seen="", dry=False, run=run, problem=problem)
+    outcome = journal_history.unreported_outcome(NAME)
+    assert outcome is not None
+    assert (outcome["id"], outcome["problem"]) == (journal["id"], problem)
+    transaction_progress.report_progress(NAME, journal["id"], wait=0, seen="", dry=False, run=run)
+    assert journal_history.unreported_outcome(NAME) is None
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
