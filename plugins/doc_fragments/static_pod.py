@@ -66,7 +66,7 @@ options:
     default: false
   canary:
     description:
-      - Before and after a change of kube-apiserver, kube-controller-manager or kube-scheduler, the node makes a Deployment of one pod and a Service, uses
+      - Before and after a change of etcd, kube-apiserver, kube-controller-manager or kube-scheduler, the node makes a Deployment of one pod and a Service, uses
         and deletes them. What worked before has to work after the change, or it is rolled back.
       - The requests go to the API server of this node, with the kubeconfig of its administrator.
       - With V(false) nothing is made, and the result says what was not verified.

@@ -206,7 +206,10 @@ class Canary:
             return problem
         status = self._pod.get("status") or {}
         if status.get("phase") == "Failed":
-            self.unverified = f"its kubelet does not admit the pod: {status.get('message') or status.get('reason')}"
+            refusal = f"its kubelet does not admit the pod: {status.get('message') or status.get('reason')}"
+            self._is_final = self.planned["component"] == "kubelet"
+            self.unverified = "" if self._is_final else refusal
+            return refusal
         statuses = status.get("containerStatuses") or []
         if statuses and all(each.get("ready") for each in statuses):
             return ""

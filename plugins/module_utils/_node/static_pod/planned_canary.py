@@ -19,7 +19,7 @@ from ..._plan.transaction import planned_observations
 from . import cluster_preflight, static_pods
 from .component_files import ComponentFiles
 
-_COMPONENTS = (static_pods.API_SERVER, *leader_election.ELECTED)
+_COMPONENTS = (static_pods.ETCD, static_pods.API_SERVER, *leader_election.ELECTED)
 
 
 class Unplanned(t.NamedTuple):

@@ -533,8 +533,9 @@ def _unverified_after_crash(host: KubeletHost, known: ComponentResult) -> list[s
     if earlier is None or earlier.outcome in ("", ABORTED):
         return []
     why = f"the run that made transaction {earlier.id} ended before it looked"
-    has_devices = bool(host.unverified_change and host.unverified_change.observed_before.canary) and not host.has_turn
-    return [*([] if has_devices else [f"{_DEVICES}: {why}"]), f"{_PODS}: {why}"]
+    change = None if host.has_turn else host.unverified_change
+    known = {_DEVICES: bool(change and change.observed_before.canary), _PODS: bool(change and change.problem)}
+    return [f"{what}: {why}" for what, is_known in known.items() if not is_known]
 
 
 def _unverified_by_settings(host: KubeletHost, *, is_changed: bool) -> list[str]:

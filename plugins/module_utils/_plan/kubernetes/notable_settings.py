@@ -286,6 +286,12 @@ _TABLE = (
     ),
     NotableSetting((KUBELET,), "registerNode", _is("false"), "does not make its Node again once that is deleted"),
     NotableSetting((KUBELET,), "maxPods", _is_less(1), "takes no pod at all"),
+    *(
+        NotableSetting(
+            (KUBELET,), name, _is_less(5), "lets the kubelet report so slowly that many pods take minutes to be ready"
+        )
+        for name in ("kubeAPIQPS", "kubeAPIBurst")
+    ),
     NotableSetting((KUBELET,), "tlsMinVersion", _is_old_tls, "accepts a version of TLS that is broken"),
     NotableSetting((KUBELET,), "enableServer", _is("false"), "ends logs, exec, port-forward and metrics of the node"),
     NotableSetting((KUBELET,), "enableDebuggingHandlers", _is("false"), "ends logs, exec and port-forward of the node"),

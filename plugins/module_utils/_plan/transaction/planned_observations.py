@@ -18,8 +18,9 @@ _API_SERVER, _CONTROLLER_MANAGER, _SCHEDULER, _ETCD = (
     "kube-scheduler",
     "etcd",
 )
-# While the API server is there a new leader acts within seconds; after its own change all its clients come back first.
+# While the API server is there a new leader acts within seconds; after its own change, and that of etcd, all its clients come back first.
 _CANARY_SECONDS = 60
+_OF_API = (_API_SERVER, _ETCD)
 _Field = t.Callable[[str], t.Any]
 _Json = t.Mapping[str, t.Any]
 
@@ -84,7 +85,7 @@ _POD = (
 
 def canary_seconds(component: str, wait_timeout: int) -> int:
     """Until when what worked before counts as slow behind a change of a component. wait_timeout: seconds that a change may take."""
-    return {_ETCD: 0, _API_SERVER: wait_timeout}.get(component, min(wait_timeout, _CANARY_SECONDS))
+    return wait_timeout if component in _OF_API else min(wait_timeout, _CANARY_SECONDS)
 
 
 def of_canary(
@@ -127,7 +128,7 @@ def _canary(
         "sweep": f"{COMPONENT_LABEL}={canary.component_of_node()}",
         "collections": [canary.collection(kind) for kind in kinds],
         "objects": objects,
-        "answers_for_api": canary.component == _API_SERVER,
+        "answers_for_api": canary.component in _OF_API,
         "steps": [
             {"step": step, "name": name, "seconds": seconds, "is_own": who == canary.component}
             for step, name, seconds, who in steps

@@ -291,6 +291,13 @@ def test_a_pod_that_its_kubelet_does_not_admit_shows_nothing(cluster: FakeCluste
     assert clock.now < 1010
 
 
+def test_a_pod_that_the_kubelet_which_is_changed_does_not_admit_is_its_loss(cluster: FakeCluster) -> None:
+    cluster.statuses, cluster.failed = [], "OutOfpods"
+    clock = Clock()
+    found, unverified = look(cluster, clock=clock, component="kubelet")
+    assert (found[STARTED], unverified) == ("its kubelet does not admit the pod: OutOfpods, after 0 s", "")
+
+
 def test_a_deletion_that_fails_once_is_tried_again(cluster: FakeCluster) -> None:
     cluster.failing_deletions = 2
     assert look(cluster) == (dict.fromkeys(ALL, ""), "")

@@ -56,6 +56,7 @@ def warnings(component: str, before: t.Mapping[str, t.Any], after: t.Mapping[str
         ("kubelet", "enableControllerAttachDetach", False),
         ("kubelet", "syncFrequency", "1h"),
         ("kubelet", "streamingConnectionIdleTimeout", "1s"),
+        ("kubelet", "kubeAPIQPS", 1),
         ("kubelet", "serverTLSBootstrap", True),
         ("kubelet", "registerNode", False),
         ("kubelet", "maxPods", 0),

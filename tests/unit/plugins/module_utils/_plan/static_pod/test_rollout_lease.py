@@ -67,7 +67,9 @@ def test_a_turn_takes_all_its_waits_at_most(settings: Json, seconds: int) -> Non
 
 def test_a_turn_takes_longer_with_each_static_pod() -> None:
     both = host("cp1", {ETCD: pod(ON), API_SERVER: pod(ON), "kube-scheduler": pod(ON)})
-    assert rollout_lease.turn_seconds(results(both)) == 60 + 3 * (600 + 300 + 300 + 20 + 180 + 2 * 90) + 2 * (300 + 60)
+    assert rollout_lease.turn_seconds(results(both)) == 60 + 3 * (600 + 300 + 300 + 20 + 180 + 2 * 90) + 2 * (
+        300 + 300 + 60
+    )
 
 
 def test_what_is_requested_has_a_short_digest() -> None:
