@@ -22,8 +22,8 @@ def test_pairs_that_find_the_same_do_not_differ() -> None:
 
 def test_an_api_of_another_server_may_come_and_go() -> None:
     away = "whether it works: aggregated API a/v1: what it needs besides this component is away"
-    there, refused = {"aggregated": {"aggregated API a/v1": ""}}, {"aggregated": {"aggregated API a/v1": "503"}}
-    pairs = [pair(), *(pair(before={**BEFORE, **found}) for found in (there, refused, {"aggregated": {}}))]
+    there, refused = {"aggregated API a/v1": ""}, {"aggregated API a/v1": "503"}
+    pairs = [pair(), *(pair(before={**BEFORE, "aggregated": found}) for found in (there, refused, {}))]
     assert differences([*pairs, pair(unverified=[away])]) == []
 
 

@@ -27,6 +27,10 @@ from . import static_pods
 from .static_pod_journal import ApiClients
 from .static_pod_steps import Observed, StaticPodSteps
 
+_UNHEALTHY = "is_unhealthy"
+# Those that others of the node use.
+_SERVERS = (static_pods.ETCD, static_pods.API_SERVER)
+
 
 class NodeState(t.NamedTuple):
     """What is read once for all plans of a node."""
@@ -90,6 +94,7 @@ class StaticPodPlans:
 
     def report(self, node: NodeState | None, plans: t.Mapping[str, Json]) -> Json:
         """The result of the module. plans: those that were made, or why not, by the name of the static pod."""
+        plans = _without_consequences(plans)
         failed = [plan for plan in plans.values() if plan["failed"]]
         identity = node.kubelet.cluster if node else ClusterIdentity()
         config = node.config.facts if node else {"problem": "the node was not read"}
@@ -139,6 +144,7 @@ class _PlanSteps(StaticPodSteps):
         super().__init__(params, diff=False, kubelet=node.kubelet, **options)
         self._node = node
         self._persist_env = persist_env
+        self._is_unhealthy = False
 
     @contextlib.contextmanager
     def session(self, *, dry: bool) -> t.Iterator[None]:
@@ -172,6 +178,10 @@ class _PlanSteps(StaticPodSteps):
             state=dataclasses.replace(observed.state, record=record, written_image=written),
         )
 
+    def _unhealthy_error(self, missing: str, probes: t.Any, log: t.Sequence[str]) -> KubeadmError:
+        self._is_unhealthy = True
+        return super()._unhealthy_error(missing, probes, log)
+
     def report(self, observed: Observed | None, plan: StaticPodPlan | None) -> Json:
         """The result of the module C(static_pod), and of C(static_pod_info) what a rollout needs."""
         directory = self._params["manifest_dir"] or self._node.kubelet.manifest_dir
@@ -180,6 +190,7 @@ class _PlanSteps(StaticPodSteps):
             **result,
             "persistable": self._persistable(plan) if plan else None,
             "leads": self._leads,
+            _UNHEALTHY: self._is_unhealthy,
             **_describe_state(self._name, directory, self._node.kubelet, self._host),
             # A plan verifies more than whether the static pod is ready.
             "unverified": result["unverified"],
@@ -187,6 +198,18 @@ class _PlanSteps(StaticPodSteps):
 
     def _persistable(self, plan: StaticPodPlan) -> Json:
         return kubeadm_config.describe(plan, self._desired, self._node.config, self._persist_env)
+
+
+def _without_consequences(plans: t.Mapping[str, Json]) -> dict[str, Json]:
+    """The same plans, in which what has nothing to change and does not work is no failure where something that it uses changes on this node: with etcd at
+    max-concurrent-streams=1 no scheduler was ready, and a run that took that back was refused for it."""
+    changing = [name for name in _SERVERS if (plans.get(name) or {}).get("operations")]
+    found = {name: {key: value for key, value in plan.items() if key != _UNHEALTHY} for name, plan in plans.items()}
+    for name, plan in plans.items() if changing else ():
+        if plan.get(_UNHEALTHY) and name not in changing:
+            why = f"whether it works: it does not now, which the change of {changing[0]} may repair; run again to verify it"
+            found[name].update(failed=False, msg="", unverified=[*plan["unverified"], why])
+    return found
 
 
 def _describe_state(name: str, directory: str, kubelet: Kubelet, host: Host) -> Json:

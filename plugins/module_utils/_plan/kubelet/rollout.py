@@ -534,8 +534,8 @@ def _unverified_after_crash(host: KubeletHost, known: ComponentResult) -> list[s
         return []
     why = f"the run that made transaction {earlier.id} ended before it looked"
     change = None if host.has_turn else host.unverified_change
-    known = {_DEVICES: bool(change and change.observed_before.canary), _PODS: bool(change and change.problem)}
-    return [f"{what}: {why}" for what, is_known in known.items() if not is_known]
+    is_seen = {_DEVICES: bool(change and change.observed_before.canary), _PODS: bool(change and change.problem)}
+    return [f"{what}: {why}" for what in (_DEVICES, _PODS) if not is_seen[what]]
 
 
 def _unverified_by_settings(host: KubeletHost, *, is_changed: bool) -> list[str]:

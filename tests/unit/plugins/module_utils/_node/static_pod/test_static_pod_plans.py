@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import WAITING
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import static_pod_plans
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.static_pod_plans import (
     NodeState,
     StaticPodPlans,
@@ -120,6 +121,7 @@ def test_a_plan_is_what_the_module_of_one_reports_in_check_mode(master: FakeNode
     with alone.session():
         alone.read()
         alone.plan()
+    assert results[NAME].pop("is_unhealthy") is False
     own = {"failed", "msg", "persistable", "leads", "ready", "problem"}
     assert {key: value for key, value in results[NAME].items() if key not in own} == alone.report()
     of_one = {key: value for key, value in results[NAME].items() if key not in own - ANSIBLE_KEYS}
@@ -204,6 +206,22 @@ def test_a_refusal_of_one_leaves_the_others(master: FakeNode, run: FakeRun) -> N
     assert results[OTHER]["problem"] == results[OTHER]["msg"]
     assert (results[OTHER]["ready"], results[OTHER]["open_transaction"]) == (False, None)
     assert results[NAME]["operations"]
+
+
+@pytest.mark.usefixtures("beside")
+def test_what_is_down_without_a_change_does_not_refuse_that_of_what_it_uses(
+    master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    master.kubelet.kill(master.kubelet.instances[0])
+    planned = plans(master, run, {NAME: {}, OTHER: {"env": {"A": "1"}}})
+    found = made(planned)
+    assert planned.report(found)["static_pods"][NAME]["failed"] is True
+    monkeypatch.setattr(static_pod_plans, "_SERVERS", (OTHER,))
+    results = planned.report(found)["static_pods"]
+    assert (results[NAME]["failed"], results[NAME]["msg"]) == (False, "")
+    assert results[NAME]["unverified"][-1] == (
+        "whether it works: it does not now, which the change of kube-vip may repair; run again to verify it"
+    )
 
 
 def test_a_static_pod_that_is_not_ready_is_planned_and_reported(master: FakeNode, run: FakeRun) -> None:
