@@ -20,13 +20,13 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
     "kubeadm_config_check": 256,
-    "kubelet": 255,
+    "kubelet": 257,
     "kubelet_info": 132,
     "node_image": 76,
     "node_transaction": 27,
-    "static_pod": 306,
+    "static_pod": 308,
     "static_pod_info": 158,
-    "static_pod_plan": 329,
+    "static_pod_plan": 331,
     "upgrade_check": 262,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]

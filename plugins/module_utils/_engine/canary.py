@@ -39,7 +39,27 @@ TOKEN_REQUEST: Json = {
 Send = t.Callable[[str, str, t.Optional[Json]], ApiResponse]  # a method, a path and a body
 
 
-class Canary:
+class _Requests:
+    """The requests of a look. send: as above. is_final: whether what was refused last is so for ever."""
+
+    def __init__(self, send: Send) -> None:
+        self.send = send
+        self.is_final = False
+
+    def get(self, path: str) -> tuple[Json | None, str]:
+        """An object, or why there is none."""
+        response = self.send("GET", path, None)
+        with contextlib.suppress(ValueError):
+            return (json_object(response.body), "") if response.status == 200 else (None, self.describe(response))
+        return None, "its response is no object"
+
+    def describe(self, response: ApiResponse) -> str:
+        """Why a request failed; empty for one that did not. What is invalid is so for ever."""
+        self.is_final = response.status in (405, 422)
+        return problem_of(response)
+
+
+class Canary(_Requests):
     """One look. side: whose server and Lease; name: of all that is made for it. send: sends a request to the API. is_first: whether nothing has been
     stopped yet. publish: is called with the name of each step before it.
 
@@ -62,14 +82,14 @@ class Canary:
         self.planned = planned
         self.settings = planned[side]
         self.name = name
-        self.send = send
+        super().__init__(send)
         self.clock = clock
         self.sleep = sleep
         self.is_first = is_first
         self.publish = publish
         self.unverified = ""
         self.leader: LeaderSeen | None = None
-        self._is_final = self._is_swept = self._is_refused = False
+        self._is_swept = self._is_refused = False
         self.acted_at: float | None = None
         self._renewed: str | None = None
         self._pod: Json = {}
@@ -96,7 +116,7 @@ class Canary:
             self.publish(name)
             while True:
                 problem = self._STEPS[step["step"]](self)
-                if not problem or self._is_final or self.unverified or self.clock() >= end:
+                if not problem or self.is_final or self.unverified or self.clock() >= end:
                     break
                 self.sleep(POLL_SECONDS)
             if problem:
@@ -114,7 +134,7 @@ class Canary:
         an API server is responsible itself. Empty otherwise."""
         if self.planned["answers_for_api"]:
             return ""
-        node, away = self._get(f"/api/v1/nodes/{self.planned['node']}")
+        node, away = self.get(f"/api/v1/nodes/{self.planned['node']}")
         return away if node is None else problem if self._is_refused else ""
 
     def _sweep(self) -> str:
@@ -123,7 +143,7 @@ class Canary:
             return ""
         selected = f"labelSelector={quote(self.planned['sweep'])}&propagationPolicy=Background"
         responses = [self.send("DELETE", f"{path}?{selected}", None) for path in self.planned["collections"]]
-        problem = next(filter(None, map(self._describe, responses)), "")
+        problem = next(filter(None, map(self.describe, responses)), "")
         self._is_swept = not problem
         return problem
 
@@ -133,7 +153,7 @@ class Canary:
         """The Lease is renewed, where a leader is elected. A component that does not lead does nothing, whatever its health says."""
         if not self.settings["lease"]:
             return ""
-        lease, problem = self._get(self.settings["lease"])
+        lease, problem = self.get(self.settings["lease"])
         if lease is None:
             return f"the Lease {self.settings['lease'].rpartition('/')[2]} cannot be read ({problem})"
         spec = lease.get("spec") or {}
@@ -150,7 +170,7 @@ class Canary:
         if is_own := leader in (os.uname().nodename, self.planned["node"]):
             is_changed, problem = not self.is_first, ""
         else:
-            pod, problem = self._get(f"/api/v1/namespaces/kube-system/pods/{self.planned['component']}-{leader}")
+            pod, problem = self.get(f"/api/v1/namespaces/kube-system/pods/{self.planned['component']}-{leader}")
             is_changed = _is_set_so(pod or {}, self.planned["after"] if self.is_first else self.settings)
         if self.is_first:
             self._changed_leader = leader if is_changed else ""
@@ -161,7 +181,7 @@ class Canary:
             self.unverified = f"{leader} leads{f' ({problem})' if problem else ', with other settings than this node'}"
 
     def _create(self) -> str:
-        node, problem = self._get(f"/api/v1/nodes/{self.planned['node']}")
+        node, problem = self.get(f"/api/v1/nodes/{self.planned['node']}")
         if node is None:
             return problem
         text = json.dumps(self.planned["objects"]).replace(NAME, self.name)
@@ -170,12 +190,12 @@ class Canary:
             # What exists is of an engine that was killed, or stays from look to look. Who may not make what stays has it made by others.
             if response.status not in (200, 201, 409) and not (entry["stays"] and response.status in REFUSED):
                 self._is_refused = response.status is not None
-                return self._describe(response)
+                return self.describe(response)
         self._is_refused = False
         return ""
 
     def _find_pod(self) -> str:
-        pods, problem = self._get(f"{self._namespace}/pods?{self._selected}")
+        pods, problem = self.get(f"{self._namespace}/pods?{self._selected}")
         items = (pods or {}).get("items") or []
         if not items:
             refusal = self._why_no_pod()
@@ -188,7 +208,7 @@ class Canary:
 
     def _why_no_pod(self) -> str:
         """What the Deployment says: that a quota, or a policy, refuses its pod."""
-        deployment, _problem = self._get(f"{self._deployments}/{self.name}")
+        deployment, _problem = self.get(f"{self._deployments}/{self.name}")
         conditions = ((deployment or {}).get("status") or {}).get("conditions") or []
         return next((str(each.get("message")) for each in conditions if each["type"] == "ReplicaFailure"), "")
 
@@ -207,8 +227,8 @@ class Canary:
         status = self._pod.get("status") or {}
         if status.get("phase") == "Failed":
             refusal = f"its kubelet does not admit the pod: {status.get('message') or status.get('reason')}"
-            self._is_final = self.planned["component"] == "kubelet"
-            self.unverified = "" if self._is_final else refusal
+            self.is_final = self.planned["component"] == "kubelet"
+            self.unverified = "" if self.is_final else refusal
             return refusal
         statuses = status.get("containerStatuses") or []
         if statuses and all(each.get("ready") for each in statuses):
@@ -239,13 +259,13 @@ class Canary:
 
     def _last_warning(self) -> Json:
         name = quote(str(self._pod["metadata"]["name"]))
-        events, _problem = self._get(
+        events, _problem = self.get(
             f"{self._namespace}/events?fieldSelector=type%3DWarning%2CinvolvedObject.name%3D{name}"
         )
         return dict(((events or {}).get("items") or [{}])[-1])
 
     def _read_log(self) -> str:
-        return self._describe(self.send("GET", f"{self._namespace}/pods/{self._pod['metadata']['name']}/log", None))
+        return self.describe(self.send("GET", f"{self._namespace}/pods/{self._pod['metadata']['name']}/log", None))
 
     def _use_token(self) -> str:
         if not _has_token(self._pod):
@@ -254,32 +274,19 @@ class Canary:
         response = self.send("POST", f"{self._namespace}/serviceaccounts/{account}/token", TOKEN_REQUEST)
         token = token_of(response)
         if not token:
-            return self._describe(response)
+            return self.describe(response)
         return token_problem(self.planned["kubeconfig"], self.settings["server"], token)
 
     def _find_endpoint(self) -> str:
         path = f"/apis/discovery.k8s.io/v1/namespaces/{self.planned['namespace']}/endpointslices"
-        slices, problem = self._get(f"{path}?labelSelector=kubernetes.io%2Fservice-name%3D{self.name}")
+        slices, problem = self.get(f"{path}?labelSelector=kubernetes.io%2Fservice-name%3D{self.name}")
         endpoints = [each for item in (slices or {}).get("items") or [] for each in item.get("endpoints") or []]
         return "" if any(each.get("addresses") for each in endpoints) else problem or "no EndpointSlice has it"
 
     def _delete(self) -> str:
         failure = self._sweep()
-        pods, problem = self._get(f"{self._namespace}/pods?{self._selected}")
+        pods, problem = self.get(f"{self._namespace}/pods?{self._selected}")
         return failure or problem or ("it is still there" if (pods or {}).get("items") else "")
-
-    # -- requests ------------------------------------------------------------------------------------------------------
-
-    def _get(self, path: str) -> tuple[Json | None, str]:
-        response = self.send("GET", path, None)
-        with contextlib.suppress(ValueError):
-            return (json_object(response.body), "") if response.status == 200 else (None, self._describe(response))
-        return None, "its response is no object"
-
-    def _describe(self, response: ApiResponse) -> str:
-        """Why a request failed; empty for one that did not. What is invalid is so for ever."""
-        self._is_final = response.status in (405, 422)
-        return problem_of(response)
 
     _STEPS: t.ClassVar[dict[str, t.Callable[[Canary], str]]] = {
         "lead": _find_leader,

@@ -12,6 +12,8 @@ import typing as t
 
 from ..._engine.kubeconfig import read_cluster
 from ..._plan.common.errors import KubeadmError
+from ..._plan.static_pod import leader_election
+from . import static_pods
 from .certificate_pairs import NotVerified, pair_problem, time_problem, trust_problem
 from .component_files import ComponentFiles, hosts_of_urls
 
@@ -40,6 +42,7 @@ class Usage:
     url_flags: tuple[str, ...] = ()
 
 
+_ROOT = "root-ca-file"
 _SERVING = Usage("tls-cert-file", "tls-private-key-file", is_server=True)
 _USES: dict[str, tuple[Usage, ...]] = {
     "kube-apiserver": (
@@ -107,6 +110,25 @@ def findings(
             if problem:
                 found.append(Finding(f"--{use.cert_flag}={cert_path} on {os.uname().nodename}: {problem}", is_new))
     return found
+
+
+def root_findings(
+    pod: static_pods.StaticPod, files: ComponentFiles, former: ComponentFiles, unverified: list[str]
+) -> list[Finding]:
+    """Whether the authority that the controller manager gives to every pod is not that of the API server. files, former, unverified: as above."""
+    path = files.flag(_ROOT)
+    if pod.name != leader_election.CONTROLLER_MANAGER or not path or not files.is_new(_ROOT, former):
+        return []
+    try:
+        manifest, _others = static_pods.find_manifest(static_pods.API_SERVER, os.path.dirname(pod.path))
+        server = ComponentFiles(static_pods.parse_static_pod(static_pods.API_SERVER, manifest, "").manifest)
+        certificate, key = (server.read(server.flag(flag) or "") for flag in (_SERVING.cert_flag, _SERVING.key_flag))
+        problem = trust_problem(certificate, key, files.read(path), names=[None], is_client=False)
+    except KubeadmError as exc:
+        unverified.append(f"whether pods would trust the API server with --{_ROOT}={path}: {exc}")
+        return []
+    message = f"--{_ROOT}={path} on {os.uname().nodename}: no pod would trust the API server any more: {problem}"
+    return [Finding(message, is_new=True)] if problem else []
 
 
 def _certificate_problem(

@@ -59,7 +59,12 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     require_kubelet_healthz(node)
     files = ComponentFiles.planned(plan)
     unstartable, start_warnings = pod_start.check(pod, plan, node)
-    found = [*_certificate_findings(pod, plan, files, node), *unstartable, *_full_etcd_findings(pod)]
+    found = [
+        *_certificate_findings(pod, plan, files, node),
+        *certificates.root_findings(pod, files, ComponentFiles(plan.before), node.unverified),
+        *unstartable,
+        *_full_etcd_findings(pod),
+    ]
     warnings = [
         *forced,
         *start_warnings,

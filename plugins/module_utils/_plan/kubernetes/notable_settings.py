@@ -226,6 +226,12 @@ _TABLE = (
     ),
     NotableSetting(
         (CONTROLLER_MANAGER,),
+        "controllers",
+        lambda text: any(name.startswith("-") for name in text.split(",")),
+        "switches the controllers behind a minus off, and nothing does their work",
+    ),
+    NotableSetting(
+        (CONTROLLER_MANAGER,),
         "node-monitor-grace-period",
         _is_shorter(_SHORTEST_GRACE_SECONDS),
         f"is shorter than {_SHORTEST_GRACE_SECONDS} s: a kubelet or API server that is restarted may count as lost, and its pods are evicted",

@@ -9,7 +9,11 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import certificate_pairs, certificates
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod import (
+    certificate_pairs,
+    certificates,
+    static_pods,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod.component_files import ComponentFiles
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
@@ -19,6 +23,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import A
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
 ADDRESS = "10.0.0.11"
+TLS = {"apiserver.crt": "tls-cert-file", "apiserver.key": "tls-private-key-file"}
 
 
 @pytest.fixture(name="good", scope="module")
@@ -318,3 +323,32 @@ def test_a_signer_is_an_authority_of_the_clients(authority: Authority, other: Au
     assert (problem is None) is is_known
     (use,) = [each for each in certificates._USES["kube-controller-manager"] if each.is_client]
     assert (use.cert_flag, use.ca_flag) == ("cluster-signing-cert-file", "client-ca-file")
+
+
+@pytest.mark.parametrize(("signer", "is_trusted"), [("own", True), ("other", False), ("missing", None)])
+def test_pods_trust_the_api_server_by_the_authority_that_they_get(
+    tmp_path: Path, authority: Authority, other: Authority, good: Pair, signer: str, is_trusted: bool | None
+) -> None:
+    contents = {"apiserver.crt": good.certificate, "apiserver.key": good.key}
+    contents |= {"own.crt": authority.certificate, "other.crt": other.certificate}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    mount = {name: f"--{flag}={tmp_path}/{name}" for name, flag in TLS.items() if is_trusted is not None}
+    server = samples.with_command(*mount.values()).replace("/etc/kubernetes/pki", str(tmp_path))
+    (tmp_path / "kube-apiserver.yaml").write_text(server, encoding="utf-8")
+    manager = samples.with_command(f"--root-ca-file={tmp_path}/{signer}.crt").replace(
+        "/etc/kubernetes/pki", str(tmp_path)
+    )
+    path = tmp_path / "kube-controller-manager.yaml"
+    path.write_text(manager.replace("kube-apiserver", "kube-controller-manager"), encoding="utf-8")
+    pod = static_pods.parse_static_pod("kube-controller-manager", str(path), "cp1")
+    files, former = ComponentFiles(pod.manifest), ComponentFiles(samples.manifest(samples.API_SERVER))
+    unverified: list[str] = []
+    found = certificates.root_findings(pod, files, former, unverified)
+    assert [each.is_new for each in found] == [True] * (is_trusted is False)
+    assert all(
+        "no pod would trust the API server any more: the certificate is not trusted" in each.message for each in found
+    )
+    assert [each.partition("=")[0] for each in unverified] == (
+        ["whether pods would trust the API server with --root-ca-file"] if is_trusted is None else []
+    )
