@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import struct
@@ -14,6 +15,7 @@ from http import HTTPStatus
 
 from . import tls
 from .engine_errors import CredentialError
+from .files import open_to_read
 from .http_requests import REQUEST_ERRORS, Server, describe_failure, header_lines
 from .journal import Address, NodeObject, PlannedObservation, Side
 from .observed_node import ObservedNode, Problems, request_problem
@@ -22,6 +24,7 @@ from .probes import PROBE_TIMEOUT, url_of
 # Where a kubelet authenticates, and where it does not matter whether it allows that.
 _METRICS = "/metrics/resource"
 _SERVER = "the kubelet's server at "
+_OWN_CERTIFICATES = ("kubelet-server-current.pem", "kubelet.crt")
 _DNS_PORT, _DNS_SECONDS, _DNS_HEADER = 53, 2.0, 12
 
 
@@ -40,7 +43,10 @@ def observe_metrics(
 ) -> Problems:
     """It knows the token of a pod, as metrics-server and Prometheus use one, whether or not it allows the request. It looks each one up at the API."""
     addresses, port = _node_addresses(node, planned["node"]), planned[side]["port"]
-    problem = node.tokens.find_problem(lambda token: _bearer_problem(addresses[0], port, token)) if addresses else None
+    own = _read_certificates(node.host.kubelet_root, planned[side]["certificate"])
+    if not addresses or not own:
+        return {}
+    problem = node.tokens.find_problem(lambda token: _bearer_problem(addresses[0], port, token, own))
     return {} if problem is None else {"the token of a pod at the kubelet's server": problem}
 
 
@@ -58,11 +64,21 @@ def _node_addresses(node: ObservedNode, of: NodeObject) -> list[str]:
     return [address["address"] for address in addresses if address["type"] == "InternalIP"]
 
 
-def _bearer_problem(host: str, port: int, token: str) -> str:
-    """Why the kubelet does not know the bearer of a token."""
+def _read_certificates(kubelet_root: str, configured: str) -> bytes:
+    """Those that a kubelet may serve. configured: the file that its configuration names; empty for its own directory."""
+    paths = [configured] if configured else [os.path.join(kubelet_root, "pki", name) for name in _OWN_CERTIFICATES]
+    contents = []
+    for path in paths:
+        with contextlib.suppress(OSError), open_to_read(os.path.realpath(path)) as stream:
+            contents.append(stream.read())
+    return b"\n".join(contents)
+
+
+def _bearer_problem(host: str, port: int, token: str, own: bytes) -> str:
+    """Why the kubelet does not know the bearer of a token. own: its certificates: a token is for no other program that holds its port."""
     address: Address = {"scheme": "https", "host": host, "port": port}
-    server = Server(url_of(address), context=tls.client_context(verify=False))
     try:
+        server = Server(url_of(address), context=tls.client_context(own, check_name=False))
         headers = header_lines({"Authorization": f"Bearer {token}"})
         status = server.request("GET", _METRICS, headers=headers, timeout=PROBE_TIMEOUT).status
     except (CredentialError, *REQUEST_ERRORS) as exc:

@@ -32,14 +32,14 @@ def of_kubelet(before: _Field, after: _Field, node: _Json) -> list[dict[str, t.A
     before, after: read a field of the configuration by its name; None where it is not set. node: its name and the kubeconfig to read it with. Returns what a
     journal holds as observations.
     """
-    server = {"node": node, "before": _port(before), "after": _port(after)}
+    server = {"node": node, "before": _server(before), "after": _server(after)}
     names = {"kind": "dns", "before": _name_servers(before), "after": _name_servers(after)}
     kinds = () if flags.gate_value(str(after("enableServer"))) is False else ("port", "metrics")
     return [*({"kind": kind, **server} for kind in kinds), names]
 
 
-def _port(field: _Field) -> dict[str, t.Any]:
-    return {"port": int(field("port") or _KUBELET_PORT)}
+def _server(field: _Field) -> dict[str, t.Any]:
+    return {"port": int(field("port") or _KUBELET_PORT), "certificate": field("tlsCertFile") or ""}
 
 
 def _name_servers(field: _Field) -> dict[str, t.Any]:

@@ -32,8 +32,9 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node imp
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.observations import Observations
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import ApiResponse
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.messages import Leader
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import Clock, FakeNode
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, kubeconfig, served_web
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import PAIR_PEM, Web, kubeconfig, served_web
 
 OBSERVED = "the use of it"
 
@@ -257,16 +258,25 @@ def test_node_without_a_token_observes_none(tmp_path: Path, web: Web) -> None:
     assert observe("tokens", {"server": web.address}, host=Host(kubelet_root=str(tmp_path)))[1] == {}
 
 
+@pytest.fixture(name="foreign", scope="module")
+def fixture_foreign(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("foreign") / "authority")
+
+
 @pytest.mark.parametrize(("status", "problem"), [(200, ""), (403, ""), (401, "it is rejected")])
-def test_the_kubelet_knows_the_token_of_a_pod(tmp_path: Path, status: int, problem: str) -> None:
+def test_the_kubelet_knows_the_token_of_a_pod(tmp_path: Path, foreign: Authority, status: int, problem: str) -> None:
     token = tmp_path / "pods" / "uid" / "volumes" / "kubernetes.io~projected" / "kube-api-access-x" / "token"
     token.parent.mkdir(parents=True)
     token.write_text("issued", encoding="ascii")
     addresses = [{"type": "InternalIP", "address": "127.0.0.1"}]
     with served_web(tls=True) as web:
+        pki = tmp_path / "pki"
+        pki.mkdir()
+        assert observe("metrics", {"port": web.port, "certificate": ""}, host=Host(kubelet_root=str(tmp_path)))[1] == {}
+        (pki / "kubelet-server-current.pem").write_text(PAIR_PEM, encoding="ascii")
         made, found = observe(
             "metrics",
-            {"port": web.port},
+            {"port": web.port, "certificate": ""},
             host=Host(kubelet_root=str(tmp_path)),
             node={"status": {"addresses": addresses}},
         )
@@ -275,6 +285,10 @@ def test_the_kubelet_knows_the_token_of_a_pod(tmp_path: Path, status: int, probl
         assert web.headers[-1]["Authorization"] == "Bearer issued"
         web.health_status = status
         assert made.find_losses() == (problem and f"what worked before does not: {name} ({problem})")
+        sent = len(web.headers)
+        (pki / "kubelet-server-current.pem").write_bytes(foreign.certificate)
+        assert "its certificate is not trusted" in made.find_losses()
+        assert len(web.headers) == sent
         addresses.clear()  # the API is away
         assert made.find_losses() == ""
         assert f"whether it works: {name}: {AWAY}" in made.journal["unverified"]

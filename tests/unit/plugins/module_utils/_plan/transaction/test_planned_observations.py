@@ -18,8 +18,11 @@ def of_kubelet(before: dict[str, t.Any], after: dict[str, t.Any]) -> list[t.Any]
 
 def test_kubelet_has_its_port_and_the_name_servers_of_its_pods() -> None:
     dns = {"clusterDNS": ["10.96.0.10"], "clusterDomain": "a.example"}
-    port, metrics, names = of_kubelet(dns, {**dns, "port": 10251, "clusterDNS": "10.96.0.10,fd00::a"})
-    assert (port["before"], port["after"], port["node"]) == ({"port": 10250}, {"port": 10251}, NODE)
+    port, metrics, names = of_kubelet(
+        dns, {**dns, "port": 10251, "tlsCertFile": "/a.crt", "clusterDNS": "10.96.0.10,fd00::a"}
+    )
+    before, after = {"port": 10250, "certificate": ""}, {"port": 10251, "certificate": "/a.crt"}
+    assert (port["before"], port["after"], port["node"]) == (before, after, NODE)
     assert metrics == {**port, "kind": "metrics"}
     assert names["before"] == {"servers": ["10.96.0.10"], "name": "kubernetes.default.svc.a.example"}
     assert names["after"]["servers"] == ["10.96.0.10", "fd00::a"]
