@@ -10,6 +10,7 @@ committed and verified: C(controllers) without C(*) and no Deployment made a pod
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import typing as t
 
@@ -18,6 +19,7 @@ from . import quantities
 API_SERVER, CONTROLLER_MANAGER, SCHEDULER = "kube-apiserver", "kube-controller-manager", "kube-scheduler"
 KUBELET = "kubelet"
 _SHORTEST_GRACE_SECONDS = 45  # a kubelet renews its Lease every 10 s, and may be late a few times
+_FEW_PIDS = 512
 _LOOPBACK = ("127.", "::1", "localhost")
 
 
@@ -44,6 +46,15 @@ def _is_any(_text: str) -> bool:
 
 def _is_less(limit: int) -> t.Callable[[str], bool]:
     return lambda text: text.lstrip("-").isdigit() and int(text) < limit
+
+
+def _is_smaller(limit: str) -> t.Callable[[str], bool]:
+    def is_notable(text: str) -> bool:
+        with contextlib.suppress(ValueError):  # the rehearsal refuses what is no quantity
+            return quantities.parse(text) < quantities.parse(limit)
+        return False
+
+    return is_notable
 
 
 def _is_old_tls(text: str) -> bool:
@@ -291,6 +302,27 @@ _TABLE = (
         "serves nothing over TLS until someone approves the request for its certificate, each time it is renewed",
     ),
     NotableSetting((KUBELET,), "registerNode", _is("false"), "does not make its Node again once that is deleted"),
+    NotableSetting(
+        (KUBELET,),
+        "podPidsLimit",
+        lambda text: text.isdigit() and 0 < int(text) < _FEW_PIDS,
+        "lets so few threads run in a pod that many programs do not start, nor exec into them",
+    ),
+    NotableSetting(
+        (KUBELET,), "cpuCFSQuota", _is("false"), "does not enforce the CPU limits of containers that are started then"
+    ),
+    NotableSetting(
+        (KUBELET,),
+        "containerLogMaxSize",
+        _is_smaller("1Mi"),
+        "rotates logs so soon that kubectl logs shows next to nothing, and collectors miss lines",
+    ),
+    NotableSetting(
+        (KUBELET,),
+        "resolvConf",
+        lambda text: text in ("", "/dev/null"),
+        "gives no name server to pods with those of the node, CoreDNS among them",
+    ),
     NotableSetting((KUBELET,), "maxPods", _is_less(1), "takes no pod at all"),
     *(
         NotableSetting(

@@ -56,6 +56,10 @@ NOTABLE = [
     ("kubelet", "syncFrequency", "1h"),
     ("kubelet", "streamingConnectionIdleTimeout", "1s"),
     ("kubelet", "kubeAPIQPS", 1),
+    ("kubelet", "podPidsLimit", 30),
+    ("kubelet", "cpuCFSQuota", False),
+    ("kubelet", "containerLogMaxSize", "1Ki"),
+    ("kubelet", "resolvConf", "/dev/null"),
     ("kubelet", "serverTLSBootstrap", True),
     ("kubelet", "registerNode", False),
     ("kubelet", "maxPods", 0),
@@ -94,6 +98,11 @@ def test_notable_setting_is_named_when_a_change_brings_it(component: str, name: 
         ("kubelet", "streamingConnectionIdleTimeout", "0s"),
         ("kubelet", "streamingConnectionIdleTimeout", "4h"),
         ("kubelet", "maxPods", 250),
+        ("kubelet", "podPidsLimit", -1),
+        ("kubelet", "podPidsLimit", 4096),
+        ("kubelet", "containerLogMaxSize", "50Mi"),
+        ("kubelet", "containerLogMaxSize", "much"),
+        ("kubelet", "resolvConf", "/run/systemd/resolve/resolv.conf"),
     ],
 )
 def test_usual_setting_is_not_named(component: str, name: str, value: t.Any) -> None:
