@@ -19,15 +19,15 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # Kilobytes of the collection's own files in a module's archive, packed one by one; as text on the wire they are a third more. What Ansible adds to
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
-    "kubeadm_config_check": 257,
+    "kubeadm_config_check": 259,
     "kubelet": 257,
     "kubelet_info": 132,
     "node_image": 76,
     "node_transaction": 27,
     "static_pod": 309,
-    "static_pod_info": 158,
+    "static_pod_info": 159,
     "static_pod_plan": 332,
-    "upgrade_check": 262,
+    "upgrade_check": 264,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]
 

@@ -10,7 +10,6 @@ committed and verified: C(controllers) without C(*) and no Deployment made a pod
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import typing as t
 
@@ -19,7 +18,6 @@ from . import quantities
 API_SERVER, CONTROLLER_MANAGER, SCHEDULER = "kube-apiserver", "kube-controller-manager", "kube-scheduler"
 KUBELET = "kubelet"
 _SHORTEST_GRACE_SECONDS = 45  # a kubelet renews its Lease every 10 s, and may be late a few times
-_FEW_PIDS = 512
 _LOOPBACK = ("127.", "::1", "localhost")
 
 
@@ -44,17 +42,27 @@ def _is_any(_text: str) -> bool:
     return True
 
 
+def _is_few(limit: int) -> t.Callable[[str], bool]:
+    """limit: what is not few any more. None at all, or less, has a meaning of its own."""
+    return lambda text: text.isdigit() and 0 < int(text) < limit
+
+
 def _is_less(limit: int) -> t.Callable[[str], bool]:
     return lambda text: text.lstrip("-").isdigit() and int(text) < limit
 
 
 def _is_smaller(limit: str) -> t.Callable[[str], bool]:
     def is_notable(text: str) -> bool:
-        with contextlib.suppress(ValueError):  # the rehearsal refuses what is no quantity
+        try:
             return quantities.parse(text) < quantities.parse(limit)
-        return False
+        except ValueError:  # the rehearsal refuses what is no quantity
+            return False
 
     return is_notable
+
+
+def _is_without_rsa(text: str) -> bool:
+    return "_RSA_" not in text
 
 
 def _is_old_tls(text: str) -> bool:
@@ -72,6 +80,7 @@ class NotableSetting:
 
 
 _CONTROL_PLANE = (API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
+_NO_SUITE = "has no suite for an RSA key, which kubeadm makes: clients of TLS 1.2 are refused"
 _ELECTED = (CONTROLLER_MANAGER, SCHEDULER)
 _CONCURRENT_WORK = (
     "cron-job",
@@ -93,6 +102,10 @@ _DISABLED_PLUGINS = {
     "PodSecurity": "does not enforce the Pod Security Standards of namespaces",
     "ResourceQuota": "does not enforce quotas",
     "LimitRanger": "does not apply LimitRanges",
+    "CertificateApproval": "lets whoever may approve any certificate request have it signed by every signer",
+    "CertificateSigning": "lets whoever may sign any certificate request sign for every signer",
+    "CertificateSubjectRestriction": "admits certificate requests for the group system:masters",
+    "DefaultTolerationSeconds": "has new pods evicted as soon as their node is not ready",
     "Priority": "makes pods without the priority of their class",
     "DefaultStorageClass": "leaves claims without a class pending",
     "MutatingAdmissionWebhook": "calls no mutating webhook",
@@ -119,6 +132,41 @@ _TABLE = (
         NotableSetting((API_SERVER,), "disable-admission-plugins", _lists(plugin), consequence)
         for plugin, consequence in _DISABLED_PLUGINS.items()
     ),
+    *(
+        NotableSetting(
+            (API_SERVER,),
+            "enable-admission-plugins",
+            _lists(plugin),
+            f"rejects pods that were admitted before: {plugin}",
+        )
+        for plugin in ("AlwaysDeny", "LimitPodHardAntiAffinityTopology", "PodNodeSelector", "PodTolerationRestriction")
+    ),
+    NotableSetting(
+        (API_SERVER,),
+        "cors-allowed-origins",
+        lambda text: ".*" in text,
+        "may let web pages of any origin use the API with the credentials of a browser",
+    ),
+    NotableSetting(
+        (API_SERVER,),
+        "service-account-extend-token-expiration",
+        _is("false"),
+        "ends tokens after an hour also for clients that read theirs only once",
+    ),
+    NotableSetting(
+        (API_SERVER,),
+        "max-connection-bytes-per-sec",
+        _is_few(100_000),
+        "ends exec, cp and port-forward, which are slowed down to that",
+    ),
+    NotableSetting(
+        (API_SERVER,),
+        "enable-priority-and-fairness",
+        _is("false"),
+        "lets one client that sends many requests keep all others waiting",
+    ),
+    NotableSetting(_CONTROL_PLANE, "tls-cipher-suites", _is_without_rsa, _NO_SUITE),
+    NotableSetting((KUBELET,), "tlsCipherSuites", _is_without_rsa, _NO_SUITE),
     NotableSetting(
         (API_SERVER,), "service-account-lookup", _is("false"), "accepts the tokens of ServiceAccounts that are deleted"
     ),
@@ -176,11 +224,14 @@ _TABLE = (
         )
         for flag in ("requestheader-allowed-names", "requestheader-client-ca-file")
     ),
-    NotableSetting(
-        (API_SERVER,),
-        "max-requests-inflight",
-        _is_less(100),
-        "lets so few requests in at a time that clients of a usual cluster are refused",
+    *(
+        NotableSetting(
+            (API_SERVER,),
+            name,
+            _is_few(50),
+            "lets so few requests in at a time that clients of a usual cluster are refused",
+        )
+        for name in ("max-requests-inflight", "max-mutating-requests-inflight")
     ),
     NotableSetting(
         _ELECTED, "leader-elect", _is("false"), "acts without being elected, also while another instance does"
@@ -305,7 +356,7 @@ _TABLE = (
     NotableSetting(
         (KUBELET,),
         "podPidsLimit",
-        lambda text: text.isdigit() and 0 < int(text) < _FEW_PIDS,
+        _is_few(512),
         "lets so few threads run in a pod that many programs do not start, nor exec into them",
     ),
     NotableSetting(
