@@ -20,7 +20,7 @@ OWN = "ansible_collections/nodecraft/kubeadm/plugins"
 # every module differs between its versions, and is about 106.
 KILOBYTES = {
     "kubeadm_config_check": 259,
-    "kubelet": 257,
+    "kubelet": 258,
     "kubelet_info": 132,
     "node_image": 76,
     "node_transaction": 27,
