@@ -97,9 +97,8 @@ def report_progress(
     problem: str = "",
     acknowledges: bool = True,
 ) -> Json:
-    """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before. observed: of
-    one that was observed, with these losses. problem: why one that stands does not count as verified. acknowledges: whether its outcome counts as reported
-    with this."""
+    """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before. observed: of one that was observed, with
+    these losses. problem: why one that stands does not count as verified. acknowledges: whether its outcome counts as reported with this."""
     if not is_pod_name(name):
         raise KubeadmError(f"invalid name {name!r}: must be kubelet or the name of a static pod.")
     for option, value in (("id", identifier), ("confirm", confirmed), ("observed", observed)):
