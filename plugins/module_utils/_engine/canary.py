@@ -235,7 +235,10 @@ class Canary(_Requests):
             return ""
         waiting: Json = next((each["state"]["waiting"] for each in statuses if "waiting" in each["state"]), {})
         if waiting.get("reason") in _PULLS:
-            self.unverified = f"its image cannot be pulled: {waiting.get('message') or waiting['reason']}"
+            unpulled = f"its image cannot be pulled: {waiting.get('message') or waiting['reason']}"
+            if self.planned["component"] == "kubelet":  # which had it before its change
+                return unpulled
+            self.unverified = unpulled
         event = self._last_warning()
         self._sandbox_problem = str(event.get("message")) if event.get("reason") == _NO_SANDBOX else ""
         return str(

@@ -374,6 +374,7 @@ _TABLE = (
         lambda text: text in ("", "/dev/null"),
         "gives no name server to pods with those of the node, CoreDNS among them",
     ),
+    NotableSetting((KUBELET,), "clusterDNS", _is("[]"), "gives pods no name server that knows Services"),
     NotableSetting((KUBELET,), "maxPods", _is_less(1), "takes no pod at all"),
     *(
         NotableSetting(

@@ -108,7 +108,8 @@ def failure_message(name: str, node: str, transaction: t.Mapping[str, t.Any]) ->
     if ended.outcome == ALARM:
         shows = "kubelet_info" if name == "kubelet" else "static_pod_info"
         ending = f"{ending}, {shows} shows what runs and what the files say"
-    logged = f" {name} logged last: {_error_line(ended.log)}" if ended.log else ""
+    # A healthy process logs nothing of what was lost.
+    logged = f" {name} logged last: {_error_line(ended.log)}" if ended.log and not ended.lost else ""
     return f"{name} on {node}: {ended.reason}; {ending} (transaction {ended.id}).{logged}"
 
 

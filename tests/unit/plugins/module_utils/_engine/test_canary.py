@@ -298,6 +298,12 @@ def test_a_pod_that_the_kubelet_which_is_changed_does_not_admit_is_its_loss(clus
     assert (found[STARTED], unverified) == ("its kubelet does not admit the pod: OutOfpods, after 0 s", "")
 
 
+def test_an_image_that_the_kubelet_had_before_its_change_is_its_loss(cluster: FakeCluster) -> None:
+    cluster.statuses = [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such host"}}}]
+    found, unverified = look(cluster, component="kubelet")
+    assert (found[STARTED], unverified) == ("its image cannot be pulled: no such host, after 60 s", "")
+
+
 def test_a_deletion_that_fails_once_is_tried_again(cluster: FakeCluster) -> None:
     cluster.failing_deletions = 2
     assert look(cluster) == (dict.fromkeys(ALL, ""), "")

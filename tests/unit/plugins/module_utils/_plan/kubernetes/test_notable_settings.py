@@ -64,6 +64,7 @@ NOTABLE = [
     ("kubelet", "streamingConnectionIdleTimeout", "1s"),
     ("kubelet", "kubeAPIQPS", 1),
     ("kubelet", "podPidsLimit", 30),
+    ("kubelet", "clusterDNS", []),
     ("kubelet", "cpuCFSQuota", False),
     ("kubelet", "containerLogMaxSize", "1Ki"),
     ("kubelet", "resolvConf", "/dev/null"),

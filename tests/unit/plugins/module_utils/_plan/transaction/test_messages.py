@@ -98,8 +98,17 @@ def test_the_relevant_line_of_the_log_is_shown(log: list[str], expected: str) ->
     assert message.endswith(f" kube-apiserver logged last: {expected}")
 
 
+def test_what_was_lost_shows_in_no_log() -> None:
+    lost = {
+        **transaction("rolled_back"),
+        "reason": "what worked before does not: the pod's log (405)",
+        "log": ["E1 no such path"],
+    }
+    assert "logged last" not in str(messages.failure_message("kubelet", "w1", lost))
+
+
 def test_without_a_log_nothing_is_reported_of_it() -> None:
-    assert "said last" not in str(messages.failure_message("kube-apiserver", "cp1", transaction("rolled_back")))
+    assert "logged last" not in str(messages.failure_message("kube-apiserver", "cp1", transaction("rolled_back")))
 
 
 def test_the_report_of_an_earlier_run_reports_how_it_ended() -> None:
