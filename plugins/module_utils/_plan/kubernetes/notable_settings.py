@@ -16,7 +16,7 @@ import typing as t
 from . import quantities
 
 API_SERVER, CONTROLLER_MANAGER, SCHEDULER = "kube-apiserver", "kube-controller-manager", "kube-scheduler"
-KUBELET = "kubelet"
+ETCD, KUBELET = "etcd", "kubelet"
 _SHORTEST_GRACE_SECONDS = 45  # a kubelet renews its Lease every 10 s, and may be late a few times
 _LOOPBACK = ("127.", "::1", "localhost")
 
@@ -373,6 +373,12 @@ _TABLE = (
         "resolvConf",
         lambda text: text in ("", "/dev/null"),
         "gives no name server to pods with those of the node, CoreDNS among them",
+    ),
+    NotableSetting(
+        (ETCD,),
+        "max-concurrent-streams",
+        _is_few(1000),
+        "may be too few for the watches of an API server, each request to which then runs into its timeout",
     ),
     NotableSetting((KUBELET,), "clusterDNS", _is("[]"), "gives pods no name server that knows Services"),
     NotableSetting((KUBELET,), "maxPods", _is_less(1), "takes no pod at all"),

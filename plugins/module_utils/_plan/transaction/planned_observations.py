@@ -65,7 +65,7 @@ def of_api_server(before: _Json, after: _Json, kubeconfig: str) -> list[dict[str
 # component that does it, where one is elected for that.
 _LEAD = ("lead", "the renewal of the leader's Lease", None, "")
 _WORKLOAD = (
-    ("create", "the creation of a Deployment and a Service", None, ""),
+    ("create", "the creation of a Deployment and a Service", 60, ""),
     ("find", "a pod for the Deployment", None, _CONTROLLER_MANAGER),
     ("schedule", "the pod's place on a node", None, _SCHEDULER),
     ("start", "the start of the pod", None, ""),

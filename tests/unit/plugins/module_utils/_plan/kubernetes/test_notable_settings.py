@@ -120,6 +120,12 @@ def test_usual_setting_is_not_named(component: str, name: str, value: t.Any) -> 
     assert warnings(component, {}, {name: value}) == []
 
 
+def test_etcd_has_streams_for_an_api_server() -> None:
+    (warning,) = warnings("etcd", {}, {"max-concurrent-streams": "1"})
+    assert warning.startswith("etcd: max-concurrent-streams 1 may be too few for the watches of an API server")
+    assert warnings("etcd", {}, {"max-concurrent-streams": "10000"}) == []
+
+
 def test_each_plugin_that_is_switched_off_is_named() -> None:
     assert warnings("kube-apiserver", {}, {"disable-admission-plugins": "PodSecurity,LimitRanger"}) == [
         "kube-apiserver: disable-admission-plugins PodSecurity,LimitRanger does not enforce the Pod Security Standards of namespaces",
