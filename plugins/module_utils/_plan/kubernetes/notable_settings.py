@@ -89,6 +89,7 @@ _CONCURRENT_WORK = (
     "gc",
     "horizontal-pod-autoscaler",
     "namespace",
+    "rc",
     "replicaset",
     "resource-quota",
     "service-endpoint",
@@ -242,11 +243,11 @@ _TABLE = (
         )
         for work in _CONCURRENT_WORK
     ),
-    NotableSetting(
-        (CONTROLLER_MANAGER,),
-        "node-monitor-period",
-        _is_longer(_SHORTEST_GRACE_SECONDS),
-        "does not notice for so long that a node is lost",
+    *(
+        NotableSetting(
+            (CONTROLLER_MANAGER,), name, _is_longer(limit), "does not notice for so long that a node is lost"
+        )
+        for name, limit in (("node-monitor-period", _SHORTEST_GRACE_SECONDS), ("node-monitor-grace-period", 300))
     ),
     NotableSetting(
         (CONTROLLER_MANAGER,),
@@ -379,6 +380,12 @@ _TABLE = (
         "max-concurrent-streams",
         _is_few(1000),
         "may be too few for the watches of an API server, each request to which then runs into its timeout",
+    ),
+    NotableSetting(
+        (KUBELET,),
+        "imagePullCredentialsVerificationPolicy",
+        _is("AlwaysVerify"),
+        "starts no pod from an image that is on the node already while its registry does not answer",
     ),
     NotableSetting((KUBELET,), "clusterDNS", _is("[]"), "gives pods no name server that knows Services"),
     NotableSetting((KUBELET,), "maxPods", _is_less(1), "takes no pod at all"),

@@ -52,6 +52,8 @@ NOTABLE = [
     ("kube-controller-manager", "allocate-node-cidrs", "false"),
     ("kube-controller-manager", "concurrent-namespace-syncs", "0"),
     ("kube-controller-manager", "node-monitor-period", "1h"),
+    ("kube-controller-manager", "node-monitor-grace-period", "1h"),
+    ("kubelet", "imagePullCredentialsVerificationPolicy", "AlwaysVerify"),
     ("kube-controller-manager", "enable-garbage-collector", "false"),
     ("kube-scheduler", "leader-elect-lease-duration", "10m"),
     ("kube-controller-manager", "node-eviction-rate", "0"),
