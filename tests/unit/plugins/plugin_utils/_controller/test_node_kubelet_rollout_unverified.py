@@ -147,7 +147,9 @@ def test_a_node_that_was_not_verified_stays_on_the_lease(info: t.Any, mark: str,
 
 
 def test_a_run_is_refused_by_the_marks_of_nodes_that_it_leaves_out() -> None:
-    nodes = lambda call: nodes_result(call, w9={"labels": {}})  # noqa: E731
+    def nodes(call: Call) -> Json:
+        return nodes_result(call, w9={"labels": {}})
+
     found = run("w1", "w2", plans={"w2": IDLE}, results={"node_resource_info": nodes})
     assert query_of(found, "held")["intents"] == ["w9", "pods of w9", "pods of w2"]
     assert query_of(found, "released")["completed"] is True
