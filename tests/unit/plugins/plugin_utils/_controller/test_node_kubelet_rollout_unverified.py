@@ -20,14 +20,14 @@ UNVERIFIED: Json = {**IDLE, "previous_transaction": {"id": "t1", "outcome": "com
 RESUME: Json = {"variables": {"node_kubelet_resume": True}}
 
 
-def next_run(canary: Json = WORKS, devices: int = 2, plan: Json = UNVERIFIED, **more: t.Any) -> Kubelets:
+def next_run(canary: Json | None = None, devices: int = 2, plan: Json | None = None, **more: t.Any) -> Kubelets:
     """A run behind one that ended before it had verified w1."""
     resources = {"a/b": {"allocatable": str(devices), "device_plugin": True}}
     results = {
-        "node_canary": canary,
+        "node_canary": canary or WORKS,
         "node_resource_info": lambda call: nodes_result(call, w1={"extended_resources": resources}),
     }
-    return run("cp1", "w1", "w2", **{"plans": {"cp1": IDLE, "w1": plan}, "results": results, **more})
+    return run("cp1", "w1", "w2", **{"plans": {"cp1": IDLE, "w1": plan or UNVERIFIED}, "results": results, **more})
 
 
 def query_of(found: Kubelets, state: str) -> Json:
